@@ -9,12 +9,12 @@ from typing import Any
 
 import streamlit as st
 
+from ui import widgets
 from ui.text.glossary import linked
 
 MEASURE, HAND, WORDS, CODE = "measure", "hand", "words", "code"
 FOLDS = (MEASURE, HAND, WORDS, CODE)
 OPEN = "true"  # in the address, of an open fold
-_IN_URL = "__in_url"  # after a fold's key: what it wrote there; another value came from a link or going back
 VIEW_DRAWN = "view_drawn"  # the name of the view whose folds are open, in the session
 
 
@@ -50,10 +50,13 @@ def reading(see: str, why: str, attempt: str, texts: str = "") -> None:
 
 
 def new_view(name: str) -> None:
-    """Folds what another view had open; what a link opens stays."""
+    """Folds what another view had open; what a link, or going back, opens stays."""
     before = st.session_state.get(VIEW_DRAWN)
     st.session_state[VIEW_DRAWN] = name
-    if before not in (None, name) and before.split("/")[0] == name.split("/")[0]:
+    if widgets.just_arrived() or widgets.went_back():
+        for key in FOLDS:
+            st.session_state.pop(key, None)
+    elif before not in (None, name):
         st.session_state.update(dict.fromkeys(FOLDS, False))
 
 
@@ -61,18 +64,12 @@ def _fold(label: str, key: str, draw: Callable[..., object], *about: Any) -> Non
     """Draws a fold. It has one key on all pages, and so writes its own parameter into the address: Streamlit
     drops one that it has bound when another page with the same key is opened by a link.
     """
-    named, written = st.query_params.get(key), key + _IN_URL
-    if key not in st.session_state or named != st.session_state.get(written):
-        st.session_state[key] = named == OPEN
+    widgets.settle(key, lambda texts: OPEN in texts, False)
     box = st.expander(label, key=key, on_change="rerun")
     if box.open:
         with box:
             draw(*about)
-    if box.open and named != OPEN:
-        st.query_params[key] = OPEN
-    elif not box.open and named is not None:
-        del st.query_params[key]
-    st.session_state[written] = st.query_params.get(key)
+    widgets.note(key, [OPEN] if box.open else [])
 
 
 def _three(see: str, why: str, attempt: str, texts: str) -> None:

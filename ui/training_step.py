@@ -35,8 +35,8 @@ class Shown:
 
 def current(model: str, steps: Sequence[int]) -> int:
     """Returns the snapshot of `model` to show, one of `steps` or NEWEST: where the scrubber was moved to,
-    else what a new link names, else where this model was left, else the newest. A step that is not kept
-    gives way to the nearest one that is.
+    else what a new link names, else where this model was left, else the newest; where somebody went back to
+    an address, what that names, else the newest. A step that is not kept gives way to the nearest one.
 
     `steps` is empty for a model without a training: then NEWEST, and what is held is left alone.
     """
@@ -46,9 +46,11 @@ def current(model: str, steps: Sequence[int]) -> int:
     held = st.session_state.get(_HELD, Shown(model, NEWEST))
     step = held.step if held.model == model else NEWEST
     named = st.query_params.get(IN_URL)
-    if named is not None and named not in held.url_steps and not (held.moved and held.model == model):
-        number = widgets.number_of(named)
-        step = step if number is None else number
+    number = widgets.number_of(named)
+    if widgets.went_back():
+        step = NEWEST if number is None else number
+    elif named not in held.url_steps and not (held.moved and held.model == model) and number is not None:
+        step = number
     step = nearest_step(step, steps)
     written = None if step == NEWEST else str(step)
     st.session_state[_HELD] = Shown(model, step, _with(held.url_steps, named, written))

@@ -1,8 +1,10 @@
 """Controls whose value is never foreign: whatever a link, a widget or another model left behind, what comes
 back is allowed.
 
-Each keeps its value in the URL under its `key`, and for the session. Values that equal the first are left out
-of the URL.
+Each keeps its value in the URL under its `key`, and for the session: by Streamlit's binding (KEPT); by
+`settle` before it is drawn and `note` after that, where the URL holds names, or what Streamlit cannot bind.
+The step of a player, and all else that no control holds, is read with `url_index` or `read_url`, and written
+with `keep_in_url`. Values that equal the first are left out of the URL.
 """
 
 from __future__ import annotations
@@ -23,16 +25,49 @@ from ui.text import markdown
 from ui.text.numbers import counted
 
 T = TypeVar("T", bound=Hashable)
+V = TypeVar("V")
 N = TypeVar("N", int, float)
 Kind = Literal["row", "pills", "list"]
 KEPT: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
 FEW = 8  # indexes that stand in a row; more of them are a list
 _PAGE, _ARRIVED = "page_drawn", "page_arrived_at"
 _LEFT = "left_in_url"  # page -> what `keep_in_url` has put into its address
-_IN_URL = "__in_url"  # behind a key: what we put there; another value came from a link, or from going back
+IN_URL = "__in_url"  # behind a key: what `note` put there; another value came from a link, or from going back
+_SUBJECT = "__subject"  # behind a key: of what the value is that `keep_in_url` keeps
 MUCH_LONGER = "a much longer text is not applied."  # by `box`: what it says beside its limit
 MOST_PROMPT, MOST_ANSWER = 300, 40  # characters
 DIGITS = 12  # of a number in a link: longer ones are no index of anything
+
+
+# A control and the address ----------------------------------------------------------------------
+
+
+def settle(key: str, read: Callable[[list[str]], V | None], first: V) -> V:
+    """Settles the value of a control before it is drawn, in the session under `key`, and returns it: what a
+    link names, or going back, else what was chosen or set; `first` until there is another, and where somebody
+    went back to an address without one.
+
+    `read` returns the value that the texts in the address name; None where they name none: a stranger wrote
+    them. Once the control is drawn, `note` says what it shows.
+    """
+    texts = st.query_params.get_all(key)
+    if key not in st.session_state or texts != st.session_state.get(key + IN_URL, []):
+        named = read(texts) if texts else None
+        if named is not None:
+            st.session_state[key] = named
+        elif key not in st.session_state or went_back() or not st.session_state.get(_ARRIVED, True):
+            st.session_state[key] = first
+    value: V = st.session_state[key]
+    return value
+
+
+def note(key: str, texts: list[str]) -> None:
+    """Writes what a control shows into the address; no texts take it out."""
+    if not texts:
+        st.query_params.pop(key, None)
+    elif sorted(texts) != sorted(st.query_params.get_all(key)):
+        st.query_params[key] = texts
+    st.session_state[key + IN_URL] = st.query_params.get_all(key)
 
 
 # Choosing one of a few -------------------------------------------------------------------------
@@ -89,8 +124,7 @@ def _named(
     words = {"format_func": lambda option: options.get(option, str(option))}
     result: T = draw(label, list(options), persist_state="session", **words, **rest)
     result = result if result in options else first
-    write_url(key, None if result == first and not always else str(result))
-    st.session_state[key + _IN_URL] = st.query_params.get(key)
+    note(key, [] if result == first and not always else [str(result)])
     return result
 
 
@@ -99,13 +133,7 @@ def settled(options: Mapping[T, str], key: str, first: T | None = None) -> T:
     else what was chosen; `first` (or the first of them) until another is.
     """
     first = next(iter(options)) if first is None else first
-    named = st.query_params.get(key)
-    if key not in st.session_state or named != st.session_state.get(key + _IN_URL):
-        wanted = next((o for o in options if named == str(o)), None)
-        first_again = named is None and (went_back() or not st.session_state.get(_ARRIVED, True))
-        if wanted is not None or key not in st.session_state or first_again:
-            st.session_state[key] = first if wanted is None else wanted
-    chosen: T = st.session_state[key]
+    chosen = settle(key, lambda texts: next((o for o in options if [str(o)] == texts[-1:]), None), first)
     return chosen if chosen in options else first  # a forged message may hold anything
 
 
@@ -127,25 +155,20 @@ def select_several(
     words. `kind`: pills, or a list that opens. `rest` goes to Streamlit's widget.
     """
     words = options if isinstance(options, Mapping) else {option: str(option) for option in options}
-    at_first, named = only(options, first), st.query_params.get_all(key)
-    held = st.session_state.get(key)
-    if held is None or named != st.session_state.get(key + _IN_URL, []):
-        wanted = [option for option in options if words[option] in named]
-        if wanted or named == [""]:
-            held = wanted
-        elif held is None or went_back() or not st.session_state.get(_ARRIVED, True):
-            held = at_first
+    at_first = only(options, first)
+
+    def read(texts: list[str]) -> list[T] | None:
+        named = [option for option in options if words[option] in texts]
+        return named if named or texts == [""] else None
+
+    held = settle(key, read, at_first)
     st.session_state[key] = only(options, held)  # it may be of another model, or of another page's links
     # Streamlit's binding loses a choice of none that a program has made.
     rest = {"key": key, "help": hint, "persist_state": "session"} | rest
     rest = {"format_func": lambda option: words.get(option, str(option))} | rest
     draw = partial(container.pills, selection_mode="multi") if kind == "pills" else container.multiselect
     chosen = only(options, draw(label, list(options), **rest))
-    if chosen == at_first:
-        st.query_params.pop(key, None)
-    elif sorted(written := [words[option] for option in chosen] or [""]) != sorted(named):
-        st.query_params[key] = written
-    st.session_state[key + _IN_URL] = st.query_params.get_all(key)
+    note(key, [] if chosen == at_first else [words[option] for option in chosen] or [""])
     return chosen
 
 
@@ -312,13 +335,18 @@ def head(config: ModelConfig, topic: str) -> tuple[int, int]:
 # What a stranger wrote --------------------------------------------------------------------------
 
 
-def index_of(text: object, below: int) -> int | None:
-    """Returns the index, 0 to `below` - 1, that a text names; None for anything else.
+def index_of(text: object, below: int, *, nearest: bool = False) -> int | None:
+    """Returns the index, 0 to `below` - 1, that a text names; None for anything else. With `nearest` one that
+    is too large counts as the last there is.
 
     >>> index_of("3", 5), index_of("5", 5), index_of("-1", 5), index_of("٣", 5), index_of(None, 5)
     (3, None, None, None, None)
+    >>> index_of("5", 5, nearest=True)
+    4
     """
     number = number_of(text)
+    if number is not None and nearest:
+        return min(number, below - 1)
     return number if number is not None and number < below else None
 
 
@@ -348,18 +376,13 @@ def indexes_of(
     parts = text.split(between) if isinstance(text, str) else []
     if len(parts) != len(below):
         return None
-    numbers = [number_of(part) for part in parts]
-    if nearest:
-        pairs = zip(numbers, below, strict=True)
-        numbers = [None if n is None else min(n, bound - 1) for n, bound in pairs]
-    indexes = [n if n is not None and n < bound else None for n, bound in zip(numbers, below, strict=True)]
+    indexes = [index_of(part, bound, nearest=nearest) for part, bound in zip(parts, below, strict=True)]
     return None if None in indexes else tuple(i for i in indexes if i is not None)
 
 
-def url_index(key: str, below: int, otherwise: int) -> int:
-    """Returns the index that the URL holds under `key`; `otherwise` where it holds none."""
-    number = index_of(st.query_params.get(key), below)
-    return otherwise if number is None else number
+def url_index(key: str, below: int, *, nearest: bool = False) -> int | None:
+    """Returns the index that the URL holds under `key`, as `index_of` does."""
+    return index_of(st.query_params.get(key), below, nearest=nearest)
 
 
 def put_index(key: str, value: int | None) -> None:
@@ -391,8 +414,11 @@ def read_url(key: str) -> str:
 
 
 def held_or_linked(key: str) -> Any:
-    """Returns the value of a control that is drawn later: what the session holds, else what the URL does."""
-    return st.session_state.get(key, st.query_params.get(key))
+    """Returns the value of a control that is drawn later: what the session holds, else what the URL does;
+    where somebody went back to an address, that alone counts.
+    """
+    named = st.query_params.get(key)
+    return named if went_back() else st.session_state.get(key, named)
 
 
 def keep_in_url(key: str, value: str | None) -> None:
@@ -408,6 +434,16 @@ def keep_in_url(key: str, value: str | None) -> None:
     write_url(key, value)
 
 
+def outdated(key: str, subject: Hashable) -> bool:
+    """True if what the URL holds under `key` was left there for another `subject`, which has been replaced on
+    this page since; what a link or going back has brought belongs to the subject that came with it.
+    """
+    before = st.session_state.get(key + _SUBJECT, subject)
+    st.session_state[key + _SUBJECT] = subject
+    left = st.session_state.get(_LEFT, {}).get(page_drawn(), {}).get(key)
+    return before != subject and not went_back() and st.query_params.get(key) in (None, left)
+
+
 def write_url(key: str, value: str | None) -> None:
     """Writes a value that is kept elsewhere into the URL; None takes it out."""
     if value is None:
@@ -417,11 +453,8 @@ def write_url(key: str, value: str | None) -> None:
 
 
 def unsaid(keys: Iterable[str]) -> bool:
-    """True if nobody has said anything of these controls, which are drawn later: neither the session nor the
-    address does; where somebody went back to an address, that alone counts.
-    """
-    held = {} if went_back() else st.session_state
-    return not any(key in st.query_params or held.get(key) is not None for key in keys)
+    """True if nobody has said anything of these controls, which are drawn later."""
+    return all(held_or_linked(key) is None for key in keys)
 
 
 def only(values: Iterable[T] | None, allowed: Iterable[T]) -> list[T]:

@@ -79,7 +79,8 @@ def held() -> None:
 
     from ui import widgets
 
-    st.session_state["got"] = widgets.url_index("at", 5, 2)
+    linked = widgets.url_index("at", 5)
+    st.session_state["got"] = 2 if linked is None else linked
     widgets.put_index("at", st.session_state.get("put"))
 
 
@@ -327,3 +328,22 @@ def test_settled_is_what_select_shows_before_and_after_it_is_drawn_and_when_a_li
     assert got(ran(page)) == ("b", "b", "b")
     page.get_by_key("pick").set_value("a")
     assert got(ran(page)) == ("a", "a", "a")
+
+
+def of_a_subject() -> None:
+    import streamlit as st
+
+    from ui import widgets
+
+    st.session_state["got"] = widgets.outdated("at", st.session_state["asked"])
+    widgets.keep_in_url("at", "0" if st.session_state["got"] else widgets.read_url("at") or "0")
+
+
+def test_a_value_in_the_url_is_outdated_once_its_subject_is_replaced_by_hand() -> None:
+    page = opened(of_a_subject, "ROMEO", at="3")
+    assert not got(page) and in_address(page, "at") == "3"
+    page.session_state["asked"] = "JULIET"
+    assert got(ran(page)) and in_address(page, "at") == "0" and not got(ran(page))
+    page.session_state["asked"] = "ROMEO"
+    page.query_params["at"] = "5"  # a link names both
+    assert not got(ran(page)) and in_address(page, "at") == "5"

@@ -32,9 +32,9 @@ def token_strip(
         if isinstance(index, int) and not isinstance(index, bool) and index >= 0:
             widgets.put_index(key, index)
 
-    named = widgets.number_of(widgets.read_url(key))
-    index = min(chosen if named is None else named, count - 1)  # beyond the text it counts as the last
-    widgets.put_index(key, None if named is None else index)
+    named = widgets.url_index(key, count, nearest=True)
+    index = min(chosen, count - 1) if named is None else named
+    widgets.put_index(key, named)
     data = {
         "tokens": list(labels),
         "index": index,

@@ -145,7 +145,7 @@ def _forgotten(course: Course, query: dict[str, str], held: list[str]) -> list[s
     """
     topics = {f"{name.partition('_')[0]}_" for name in query if "_" in name}
     ours = {*course.names, *_REMEMBERED, *explain.FOLDS}
-    ours |= {f"{name}__in_url" for name in ours}
+    ours |= {f"{name}{widgets.IN_URL}" for name in ours}
     return [
         name
         for name in held

@@ -103,10 +103,9 @@ def rope_arrows(
     name = f"{home[0]},{home[1]}"
     linked = parse(widgets.read_url(key), most, pairs)
     at = linked or (min(home[0], most), min(home[1], most), 0)
-    if st.session_state.get(f"{key}_home", name) != name:  # they stood for other tokens
+    if widgets.outdated(key, name):  # they stood for other tokens
         at = min(home[0], most), min(home[1], most), at[2]
     widgets.keep_in_url(key, "-".join(map(str, at)))
-    st.session_state[f"{key}_home"] = name
     colours = theme.palette()
     data = {
         "q": np.asarray(q[:d_rotary], dtype=np.float64).tolist(),

@@ -69,8 +69,8 @@ def shown(count: int) -> list[int]:
 
 def linked(length: int) -> int:
     """Returns the position in the URL, which may be anything, within 0 .. length - 1."""
-    named = widgets.number_of(widgets.read_url(POSITION))
-    return min(FIRST_POSITION if named is None else named, length - 1)
+    named = widgets.url_index(POSITION, length, nearest=True)
+    return min(FIRST_POSITION, length - 1) if named is None else named
 
 
 PART = View("clock", TEXT, sized(draw), code=(sinusoidal_table, frequencies))

@@ -31,7 +31,7 @@ from ui.players.component import SAVES, STEPPER, mounted
 from ui.players.plot import plot
 from ui.text.markdown import safe
 from ui.text.tokens import show_bytes
-from ui.widgets import index_of, number_of, picked, put_index, read_url, select, whole
+from ui.widgets import number_of, picked, put_index, select, url_index, whole
 
 TEXT = content.beside(__file__)
 OWN, SHAKESPEARE = "own", "shakespeare"
@@ -168,8 +168,8 @@ def _play(watched: Watching, texts: Texts) -> None:
 
 def _at(merges: int, vocabulary: int) -> tuple[int, int]:
     """(step, token) of the link; what does not fit falls back."""
-    chosen = index_of(read_url(TOKEN), vocabulary)
-    return min(number_of(read_url(STEP)) or 0, merges - 1), FOLLOW if chosen is None else chosen
+    chosen = url_index(TOKEN, vocabulary)
+    return url_index(STEP, merges, nearest=True) or 0, FOLLOW if chosen is None else chosen
 
 
 def _keep(step: int | None, token: int | None) -> None:

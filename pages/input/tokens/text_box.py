@@ -26,10 +26,11 @@ def text_box(examples: Mapping[str, str], key: str) -> str | None:
     Returns it in whole characters, or None, with a sentence, where it is too long. A link holds it under
     `key`.
     """
-    first, linked, written = next(iter(examples.values())), widgets.read_url(key), f"{key}__in_url"
-    if key not in st.session_state or linked not in ("", st.session_state.get(written)):
-        st.session_state[key] = linked[: 2 * LINK] or first
-    held, halves = whole_characters(str(st.session_state[key]))
+    first = next(iter(examples.values()))
+    # What somebody wrote stays where an address says nothing of it, in a course as well.
+    before = st.session_state.get(key, first)
+    settled = widgets.settle(key, lambda texts: texts[-1][: 2 * LINK] or None, before)
+    held, halves = whole_characters(str(settled))
     if held != st.session_state[key]:  # half a character cannot be sent to the browser
         st.session_state[key] = held
     # Streamlit's own: a button that puts a text into the box; the box has the value, and is in the link.
@@ -48,8 +49,7 @@ def text_box(examples: Mapping[str, str], key: str) -> str | None:
         typed = widgets.box(TEXT["yours"], limit, key, height=150, width=420, help=hint)
         text, more = whole_characters(typed)
         fits = len(quote(text)) <= LINK
-        widgets.keep_in_url(key, None if text == first or not fits else text)
-        st.session_state[written] = widgets.read_url(key)
+        widgets.note(key, [] if text == first or not fits else [text])
         if not fits:
             st.caption(TEXT["not linked"])
     if len(text) > limit:

@@ -76,22 +76,16 @@ def _choose(values: np.ndarray, container: Any) -> tuple[int, int]:
 
 
 def _number(label: str, key: str, default: int, count: int, hint: str, container: Any) -> int:
-    """An index below `count`: what is kept if it fits, else the URL's, else `default`. It is always in the
-    URL: the default moves with the text.
-    """
+    """An index below `count`: what is settled if it fits, else `default`."""
     # Streamlit's own: the default moves with the text, so that the URL always holds the number.
-    held = st.session_state.get(key)
-    if held is None:
-        held = widgets.url_index(key, count, default)
+    held = widgets.settle(key, lambda texts: widgets.index_of(texts[-1], count), default)
     if not isinstance(held, int) or not 0 <= held < count:
-        held = default
-    if st.session_state.get(key) != held:
-        st.session_state[key] = held
+        st.session_state[key] = default
     typed = container.number_input(
         label, 0, count - 1, key=key, help=hint, persist_state="session", width=140
     )
     value = widgets.clamped(typed, 0, count - 1, default)
-    widgets.put_index(key, value)
+    widgets.note(key, [str(value)])
     return value
 
 

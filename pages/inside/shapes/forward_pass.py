@@ -38,7 +38,7 @@ from ui.players.component import mounted
 from ui.players.plot import plot
 
 TEXT = content.beside(__file__)
-WALK = "shapes_walk"
+WALK, STEP = "shapes_walk", "shapes_step"
 OWN, WRITES = "own", "writes"
 PARTS = ("embedding", "position", "attention", "feedforward", "norm", "residual", "output")
 # Each axis a colour of its own, out of the palette.
@@ -182,17 +182,16 @@ def _measured(key: str, source: Source, subject: Subject) -> None:
 def _chosen(steps: Sequence[TraceStep], key: str, source: Source) -> int:
     """The step that was just walked to, else the URL's. For another model, the step of the same name."""
     index = widgets.picked(WALK, "step")
-    traced = (key, source.config)
     before = st.session_state.get("shapes_traced")
-    if before is not None and before[0] != traced:
-        index = next((i for i, s in enumerate(steps) if s.name == before[1]), 0)
+    if widgets.outdated(STEP, (key, source.config)) and before is not None:
+        index = next((i for i, s in enumerate(steps) if s.name == before[0]), 0)
     elif not isinstance(index, int) or isinstance(index, bool):
-        index = widgets.number_of(widgets.read_url("shapes_step"))
+        index = widgets.url_index(STEP, len(steps), nearest=True)
         if index is None:
-            index = _first(steps) if before is None else before[2]
+            index = _first(steps) if before is None else before[1]
     index = min(max(index, 0), len(steps) - 1)
-    st.session_state["shapes_traced"] = (traced, steps[index].name, index)
-    widgets.put_index("shapes_step", index)
+    st.session_state["shapes_traced"] = (steps[index].name, index)
+    widgets.put_index(STEP, index)
     return index
 
 

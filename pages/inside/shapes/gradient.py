@@ -67,8 +67,8 @@ def _position(subject: Subject, strip: bool) -> int:
                 for i, loss in enumerate(losses)
             ],
         )
-    linked = widgets.number_of(widgets.read_url(POSITION))
-    return worst if linked is None else min(linked, len(losses) - 1)
+    linked = widgets.url_index(POSITION, len(losses), nearest=True)
+    return worst if linked is None else linked
 
 
 def draw_matrices(prediction: Backward) -> None:

@@ -98,7 +98,7 @@ def _entry(gradient: MatrixGradient) -> tuple[int, int]:
     """The weight that is looked at: clicked, or named by the address, else that of the largest gradient."""
     rows, columns = gradient.shape
     picked = widgets.index_of(widgets.picked(MAP, "clicked"), rows * columns)
-    index = picked if picked is not None else widgets.index_of(widgets.read_url(ENTRY), rows * columns)
+    index = picked if picked is not None else widgets.url_index(ENTRY, rows * columns)
     entry = gradient.entry if index is None else divmod(index, columns)
     if not gradient.has(entry):
         entry = gradient.entry

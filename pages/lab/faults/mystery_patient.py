@@ -44,8 +44,7 @@ def draw() -> None:
         # Streamlit's own: a button that puts another number into the field, which holds the value.
         st.button(TEXT["next"], icon=":material/casino:", on_click=_another, key="patient_next")
     patient = patient_of(number, charts)
-    if st.session_state.setdefault("patient_seen", number) != number:
-        st.session_state["patient_seen"] = number
+    if widgets.outdated(TESTS, number):
         _forget()
     done = affordable(widgets.read_url(TESTS).split("-"))
     titles = {name: subject_of(name).title for name in sorted(charts)}

@@ -55,11 +55,11 @@ def draw(_: DeltaGenerator) -> None:
         _continued_column(text, continued, last) | {"cannot": why_continued},
         _translated_column(text, translated, last) | {"cannot": why_translated},
     ]
-    step = widgets.number_of(widgets.read_url(STEP))
+    step = widgets.url_index(STEP, last + 1, nearest=True)
     data = {
         "columns": columns,
         "last": last,
-        "step": last if step is None else min(step, last),
+        "step": last if step is None else step,
         "name": STEP,
         "text": text,
         "toggled": list(toggled),
@@ -95,10 +95,7 @@ def _another() -> None:
 
 def _toggled(text: str) -> tuple[int, ...]:
     """The letters of this text that were clicked, as the link has them; none after another text came."""
-    linked: Iterable[str] = widgets.read_url(CLICKED).split("-")
-    if st.session_state.setdefault("live_drawn", text) != text:
-        linked = ()
-    st.session_state["live_drawn"] = text
+    linked = [] if widgets.outdated(CLICKED, text) else widgets.read_url(CLICKED).split("-")
     clicked = {widgets.index_of(part, len(text)) for part in linked} - {None}
     return _keep_clicked(clicked)
 

@@ -100,7 +100,7 @@ def _player(subject: Subject, pairs: tuple[CacheStep, ...]) -> None:
         "letters": TEXT["letters"],
         "numbers": f"{size.each} · T · 4",
         "name": STEP,
-        "step": linked(widgets.read_url(STEP), len(pairs)),
+        "step": widgets.url_index(STEP, len(pairs), nearest=True) or 0,
         "plays": not widgets.read_url(STEP),
         "palette": theme.palette(),
         "steps": [
@@ -131,16 +131,6 @@ def written_twice(subject: Subject, length: int, sampling: SampleConfig) -> tupl
         offer=TEXT("write twice", tokens=whole) if subject.is_pretrained else "",
     )
     return None if pairs is None else pairs[:length]
-
-
-def linked(text: str, steps: int) -> int:
-    """Returns the step in the URL, which may be anything; the first where there is none.
-
-    >>> linked("3", 24), linked("-1", 24), linked("9999", 24), linked("", 24)
-    (3, 0, 23, 0)
-    """
-    step = widgets.number_of(text)
-    return 0 if step is None else min(step, steps - 1)
 
 
 def _totals(subject: Subject, pairs: tuple[CacheStep, ...], totals: Totals) -> None:

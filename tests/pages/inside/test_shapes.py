@@ -46,7 +46,7 @@ def test_every_source_is_traced_and_its_totals_are_said(source):
 
 def test_the_page_opens_on_the_first_scores_of_the_own_model():
     page = shapes()
-    assert page.session_state["shapes_traced"][1] == "blocks.0.scores"
+    assert page.session_state["shapes_traced"][0] == "blocks.0.scores"
     assert not lacking(
         without_escapes(sentences(page)),
         "818,048 parameters",
@@ -73,9 +73,9 @@ def test_every_step_of_every_kind_of_model_draws(fields, monkeypatch):
 
 def test_walking_is_written_into_the_url_and_another_model_keeps_the_step_by_name():
     page = shapes(shapes_step="12")
-    name = page.session_state["shapes_traced"][1]
+    name = page.session_state["shapes_traced"][0]
     chosen(page, "shapes_source", "gpt2")
-    assert page.session_state["shapes_traced"][1] == name
+    assert page.session_state["shapes_traced"][0] == name
     names = [step.name for step in forward_pass.steps_of(forward_pass.EXAMPLES["gpt2"])]
     assert str(names.index(name)) in page.query_params["shapes_step"]
 

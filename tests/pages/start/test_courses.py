@@ -57,7 +57,7 @@ ELSEWHERE: dict[str, Callable[[AppTest], object]] = {
     # the control is `subject_model`, one for all pages
     "model": lambda page: page.session_state["kept_model"],
     # the walk moves in the browser, not by a control
-    "shapes_step": lambda page: page.session_state["shapes_traced"][2],
+    "shapes_step": lambda page: page.session_state["shapes_traced"][1],
     # of the sampler, which has no key for each: what was sent to it
     **{f"sampling_{name}": partial(sent, name) for name in sampler.NAMES},
 }

@@ -1,0 +1,52 @@
+"""Back to an address of the same page shows what a fresh session shows there, whatever was chosen since."""
+
+import pytest
+
+from tests.pages.browser_tab import Tab
+from tests.pages.test_walks import CLASSIC, differences, still
+
+pytestmark = pytest.mark.usefixtures("manager")
+PAIRS = {
+    "a fold of another view": (
+        "attention?attention_view=heads&measure=true",
+        "attention?attention_view=mask&measure=true",
+    ),
+    "a neuron": (
+        "feedforward?feedforward_layer=1&feedforward_neuron=3",
+        "feedforward?feedforward_layer=2&feedforward_neuron=7",
+    ),
+    "a switch that is drawn below": (
+        "feedforward?measure=true&feedforward_norm=false",
+        "feedforward?measure=true",
+    ),
+    "a patient's tests": (
+        "bugs?bugs_view=patient&patient=2&patient_tests=future",
+        "bugs?bugs_view=patient&patient=3",
+    ),
+    "arrows of other tokens": (
+        "positions?positions_view=rope&rope_topic=arrows&rope_query=3&rope_at=12-4-2&model=shakespeare-modern",
+        "positions?positions_view=rope&rope_topic=arrows&rope_query=5&model=shakespeare-modern",
+    ),
+    "a step of another model": (
+        "shapes?shapes_view=pass&shapes_step=5",
+        "shapes?shapes_view=pass&shapes_step=9&model=shakespeare-modern",
+    ),
+    "letters of another sentence": (
+        "families?families_view=overview&families_show=live&live_text=a%20dog&live_clicked=2",
+        "families?families_view=overview&families_show=live",
+    ),
+    "a step of a training": (
+        "attention?attention_view=heads&model=timelapse&step=330",
+        "attention?attention_view=heads&model=timelapse&step=1000",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_back_to_an_address_shows_what_it_says(name: str) -> None:
+    one, other = (address if "model" in address else f"{address}&model={CLASSIC}" for address in PAIRS[name])
+    tab = still(Tab(one))
+    for address in (other, one):
+        tab.visit(address)
+        wrong = differences(still(tab).screen(), still(Tab(address)).screen())
+        assert not wrong, "\n".join([address, *wrong])

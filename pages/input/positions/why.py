@@ -35,7 +35,7 @@ from ui.figures import specs as go
 from ui.figures.axes import MONO, rows_axis, symmetric
 from ui.figures.labels import plain
 from ui.figures.theme import colour
-from ui.guess import Choice, Guess, ask, offered
+from ui.guess import Guess, ask
 from ui.page_frame import View
 from ui.players.plot import plot
 from ui.text.markdown import whole
@@ -128,12 +128,9 @@ def _guess(effect: OrderEffect, scheme: Position, causal: bool) -> Guess | None:
     if truth is None:
         return None
     bare, mask = guesses.next_setting(scheme, causal)
-    answers = {name: Choice(TEXT[f"choice {name}"], TEXT[f"reply {name}"]) for name in truth.offered}
-    choices, right = offered(truth, answers, TEXT[f"reply right {truth.right}"])
-    n = truth.numbers
-    outcome = TEXT("guess outcome", changed=n["changed"], words=n["words"], largest=n["largest"])
-    asked = TEXT["guess masked" if mask else "guess unmasked"]
-    return Guess(asked, choices, right, outcome, {"why_scheme": bare, "why_causal": mask})
+    question = TEXT["guess masked" if mask else "guess unmasked"]
+    outcome = TEXT("outcome", **truth.numbers)
+    return Guess.of(TEXT, truth, question, outcome, {"why_scheme": bare, "why_causal": mask})
 
 
 def _draw_orders(sentence: list[str], comparison: Comparison, scheme: Position) -> None:

@@ -22,7 +22,7 @@ from ui.figures import specs as go
 from ui.figures.labels import crowded
 from ui.figures.patterns import named_cells, placed, token_axis
 from ui.figures.theme import SEQUENTIAL, colour
-from ui.guess import Choice, Guess, ask, offered
+from ui.guess import Guess, ask
 from ui.model_bar import Subject
 from ui.model_needs import CAUSAL, HEADS, SAYS
 from ui.page_frame import View
@@ -181,10 +181,8 @@ def _guess(reading: UnmaskedReading) -> Guess | None:
     truth = guesses.unmasked(reading)
     if truth is None:
         return None
-    answers = {name: Choice(TEXT[f"choice {name}"], TEXT[f"reply {name}"]) for name in truth.offered}
-    choices, right = offered(truth, answers, TEXT[f"reply right {truth.right}"])
-    outcome = TEXT("guess outcome", before=truth.numbers["before"], after=truth.numbers["after"])
-    return Guess(TEXT["guess"], choices, right, outcome, {explain.MEASURE: True})
+    outcome = TEXT("outcome", **truth.numbers)
+    return Guess.of(TEXT, truth, TEXT["guess"], outcome, {explain.MEASURE: True})
 
 
 def _more(subject: Subject, reading: UnmaskedReading) -> None:

@@ -27,7 +27,7 @@ from ui.figures import specs as go
 from ui.figures.labels import plain as readable
 from ui.figures.labels import short
 from ui.figures.theme import colour
-from ui.guess import Choice, Guess, ask, offered
+from ui.guess import Guess, ask
 from ui.model_bar import Subject
 from ui.model_needs import FEEDFORWARD, SAYS
 from ui.page_frame import View
@@ -200,15 +200,11 @@ def _guess(finals: Sequence[Ends], characters: int) -> Guess | None:
     truth = guesses.dropped(finals)
     if truth is None:
         return None
-    answers = {name: Choice(TEXT[f"choice {name}"], TEXT[f"reply {name}"]) for name in truth.offered}
-    choices, right = offered(truth, answers, TEXT[f"reply right {truth.right}"])
     n = truth.numbers
     which = "guess whole" if characters == WHOLE else "guess little"
-    asked = TEXT(which, characters=characters, share=n["share"])
-    outcome = TEXT(
-        "guess outcome", without=n["without"], with_it=n["with"], share=n["share"], seeds=n["seeds"]
-    )
-    return Guess(asked, choices, right, outcome, {"dropout_text": characters})
+    question = TEXT(which, characters=characters, share=n["share"])
+    outcome = TEXT("outcome", without=n["without"], with_it=n["with"], share=n["share"], seeds=n["seeds"])
+    return Guess.of(TEXT, truth, question, outcome, {"dropout_text": characters})
 
 
 def _table(runs: list[DropoutRun]) -> pd.DataFrame:

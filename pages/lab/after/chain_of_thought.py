@@ -35,7 +35,7 @@ from ui.figures import specs as go
 from ui.figures.race import DASHES, SHADES
 from ui.figures.solved import Solved, solved_curves
 from ui.figures.theme import colour
-from ui.guess import Choice, Guess, offered
+from ui.guess import Guess
 from ui.layout import link_to
 from ui.page_frame import Parts, View
 from ui.players.plot import plot
@@ -170,15 +170,9 @@ def _guess(stored: Stored | None) -> Guess | None:
     truth = after.dots(scores)
     if truth is None:
         return None
-    options = {
-        name: Choice(TEXT(f"guess {name}"), TEXT(f"reply {name}")) for name in ("aloud", "between", "coin")
-    }
     at_once, dots, aloud = (truth.numbers[name] for name in scores[0].problem.ways)
-    return Guess(
-        TEXT["guess"],
-        *offered(truth, options, TEXT(f"holds {truth.right}")),
-        TEXT("outcome", dots=dots, aloud=aloud, at_once=at_once),
-    )
+    outcome = TEXT("outcome", dots=dots, aloud=aloud, at_once=at_once)
+    return Guess.of(TEXT, truth, TEXT["guess"], outcome)
 
 
 def accuracy_curves(scores: Sequence[Accuracy], end: float, chance: float) -> go.Figure:

@@ -27,7 +27,7 @@ from engine.lab.guesses import training
 from engine.service.state import RunView
 from ui import content, memo, session, widgets
 from ui.figures.patterns import pattern_heatmap
-from ui.guess import Choice, Guess, ask, offered
+from ui.guess import Guess, ask
 from ui.models import RUN, model_after
 from ui.page_frame import View, Words
 from ui.players.plot import plot
@@ -220,15 +220,11 @@ def _guess(fault: Fault, text: str) -> Guess | None:
     truth = training.mistake(compare_twins(bug.race.runs, text, bug.race.repeats))
     if truth is None:
         return None
-    options = {
-        name: Choice(TEXT(f"guess {name}"), TEXT(f"reply {name}")) for name in ("better", "same", "worse")
-    }
-    choices, right = offered(truth, options, TEXT(f"holds {truth.right}"))
     outcome = "outcome" if math.isfinite(truth.numbers["broken"]) else "outcome diverges"
-    return Guess(
+    return Guess.of(
+        TEXT,
+        truth,
         TEXT("guess", title=fault.title),
-        choices,
-        right,
         TEXT(outcome, **truth.numbers),
         {"fault": fault.name},
     )

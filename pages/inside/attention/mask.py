@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.errors import CheckpointError
 from engine.experiments.no_causal_mask import PROMPT, STEPS, Both, learn, shipped
 from engine.lab.guesses import attention as guesses
 from engine.measure.attention.ablation import UnmaskedReading, without_mask
@@ -48,11 +47,7 @@ def draw(subject: Subject) -> None:
     if len(subject.ids) < 2:
         st.info(TEXT["one token"])
         return
-    try:
-        both = shipped()
-    except CheckpointError as error:
-        st.info(str(error))
-        return
+    both = shipped()
     reading = _without(subject.key, subject.ids, subject.recording(), subject.model)
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         layer, head = widgets.head(subject.config, TOPIC)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.errors import CheckpointError, ConfigError
+from engine.errors import ConfigError
 from engine.experiments import dropout_runs
 from engine.experiments.dropout_runs import LITTLE, MODEL, TRAINING, WHOLE, DropoutRun, Ends, ends, shipped
 from engine.lab.guesses import training as guesses
@@ -141,11 +141,7 @@ def _ranges(spread: PassSpread, names: Sequence[str]) -> list[str]:
 
 
 def _training(controls: st.delta_generator.DeltaGenerator) -> None:
-    try:
-        runs = shipped()
-    except CheckpointError as error:
-        st.info(str(error))
-        return
+    runs = shipped()
     texts = {LITTLE: TEXT("little", characters=LITTLE), WHOLE: TEXT["whole"]}
     size = widgets.select(TEXT["text"], texts, "dropout_text", container=controls)
     finals = ends(runs, size)

@@ -11,7 +11,6 @@ import streamlit as st
 
 from engine.config import Norm
 from engine.data import corpora
-from engine.errors import CheckpointError
 from engine.experiments import no_residual
 from engine.experiments.no_residual import (
     DEPTHS,
@@ -47,11 +46,7 @@ def draw() -> None:
     """Draws two lines and the answer; the wirings of published models, and a training here and now, are
     folded.
     """
-    try:
-        pairs = _shipped()
-    except CheckpointError as error:
-        st.info(str(error))
-        return
+    pairs = _shipped()
     left, right = st.columns([3, 1], gap="medium")
     with right:
         depth = widgets.select(TEXT["blocks"], DEPTHS, "residual_depth", first=8)

@@ -61,7 +61,7 @@ def draw(name: str, container: DeltaGenerator) -> None:
         stored=stored,
         height=HEIGHT,
         beside=lambda views: _accuracy(views, stored, problem),
-        more=lambda views: _more(accuracies(views, stored)),
+        more=lambda views: st.markdown(measured(accuracies(views, stored))),
     )
 
 
@@ -124,10 +124,6 @@ def answer(scores: Sequence[Accuracy]) -> str:
         return TEXT("solved", lead=lead, aloud=aloud.end, others=mean_end(others))
     rest = [TEXT("end", end=each.end, way=each.title.lower()) for each in others]
     return TEXT("so far", aloud=aloud.end, rest=content.Filled(" and ".join(rest)))
-
-
-def _more(scores: Sequence[Accuracy]) -> None:
-    st.markdown(measured(scores))
 
 
 def measured(scores: Sequence[Accuracy]) -> str:

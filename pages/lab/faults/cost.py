@@ -53,7 +53,9 @@ def draw() -> None:
         repeats = stored.repeats_of(views) if stored else ()
         return answer(compare_twins(views, corpus.text, repeats))
 
-    vocab_size = bug.race.runs[0].spec.model.vocab_size if bug else _vocab_size(text or corpus.text)
+    vocab_size = (
+        bug.race.runs[0].spec.model.vocab_size if bug else corpora.from_text(text or corpus.text).vocab_size
+    )
     show_race(
         f"fault_{fault.name}",
         fault.title,
@@ -83,10 +85,6 @@ def _choose() -> Fault:
 def _corpus() -> Corpus:
     """Tiny Shakespeare; where it is not here and cannot be fetched, the text that every Python carries."""
     return session.corpus(CORPUS if corpora.shakespeare_path() else "python")
-
-
-def _vocab_size(text: str) -> int:
-    return corpora.from_text(text).vocab_size
 
 
 @memo.loaded()

@@ -43,7 +43,7 @@ def draw(choice: Choice) -> None:
     rest folded.
     """
     ledger = choice.ledger
-    tokens = length_slider("parameters_length", ledger.config.context)
+    tokens = length_slider(ledger.config.context)
     flops = ledger.flops(tokens)
     lengths = np.unique(np.append(np.geomspace(LENGTHS[0], LENGTHS[-1], 121).round(), LENGTHS)).astype(
         np.int64

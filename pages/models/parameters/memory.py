@@ -58,7 +58,7 @@ def draw(choice: Choice) -> None:
     dtype = widgets.select(TEXT["precision"], list(DTYPES), "parameters_dtype", first=DTYPE, container=left)
     batch = widgets.slide_over(TEXT["batch"], BATCHES, 1, "parameters_batch", container=middle)
     with right:
-        tokens = length_slider("parameters_length", ledger.config.context)
+        tokens = length_slider(ledger.config.context)
     names = {f"{size // GB} GB {name.removeprefix('big ')}": size for name, size in DEVICES.items()}
     device = smallest(ledger, names, dtype, batch, tokens)
     explain.answer(memory_needed(choice, dtype, batch, tokens, device))

@@ -95,6 +95,10 @@ def asked(path: Path) -> Iterator[Asked]:
                     for word in content.WORDS
                 ]
                 keywords = [ast.keyword(None)]  # they are given by name, if at all
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="Guess"), attr="of"), args=given):
+                own = len(given) > 5 or any(each.arg == "choices" for each in node.keywords)
+                names = ["reply *", "right *", "right", *([] if own else ["choice *"])]
+                keywords = [ast.keyword(None)]  # the numbers of what is right
             case ast.Call(func=ast.Name(id="View"), args=[_, ast.Name(id="TEXT"), *_]):
                 sections = (*content.WORDS, "question")
                 names = [f"{each} {one}".strip() for one in variants_of(path, node) for each in sections]

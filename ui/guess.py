@@ -16,6 +16,7 @@ import streamlit as st
 
 from engine.lab.guesses import Truth
 from ui import session, widgets
+from ui.content import Texts
 from ui.players.component import mounted
 from ui.tour import courses
 
@@ -45,16 +46,26 @@ class Guess:
     outcome: str
     sets: Mapping[str, Any] = field(default_factory=dict)
 
-
-def offered(truth: Truth, choices: Mapping[str, Choice], holds: str = "") -> tuple[tuple[Choice, ...], int]:
-    """Returns (the choices that are offered, the place of the right one): those of `choices`, by their names,
-    in that order, that `truth` offers. `holds` is said of the right one, where its own words are for the
-    thought behind it.
-    """
-    names = [name for name in choices if name in truth.offered]
-    replies = {truth.right: holds} if holds else {}
-    options = tuple(Choice(choices[name].text, replies.get(name, choices[name].reply)) for name in names)
-    return options, names.index(truth.right)
+    @classmethod
+    def of(
+        cls,
+        text: Texts,
+        truth: Truth,
+        question: str,
+        outcome: str,
+        sets: Mapping[str, Any] | None = None,
+        choices: Mapping[str, str] | None = None,
+    ) -> Guess:
+        """Reads the choices that `truth` offers from a view's text: `choice NAME` with `reply NAME`, to the
+        right one `right NAME` or `right` where they are there. `choices` are other words for them, in order.
+        """
+        numbers, right = truth.numbers, truth.right
+        names = [name for name in choices or truth.offered if name in truth.offered]
+        words = choices or {name: text(f"choice {name}", **numbers) for name in names}
+        replies = {name: f"reply {name}" for name in names}
+        replies[right] = next(each for each in (f"right {right}", "right", f"reply {right}") if each in text)
+        options = tuple(Choice(words[name], text(replies[name], **numbers)) for name in names)
+        return cls(question, options, names.index(right), outcome, sets or {})
 
 
 def ask(name: str, make: Callable[..., Guess | None], *about: Any) -> None:

@@ -35,7 +35,7 @@ HEIGHT = 360  # of the chart
 HALF = 420  # pixels: about what the curves have where something stands beside the chart
 SMOOTH = 20  # batches, where smoothing is asked for
 Say = Callable[[Sequence[RunView]], str]
-Draw = Callable[[Sequence[RunView]], None]
+Draw = Callable[[Sequence[RunView]], object]
 
 
 def show_race(

@@ -10,7 +10,7 @@ with `keep_in_url`. Values that equal the first are left out of the URL.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, Literal, TypeVar
@@ -128,8 +128,8 @@ def _named(
     return result
 
 
-def settled(options: Mapping[T, str], key: str, first: T | None = None) -> T:
-    """Returns what `select` will show of a mapping, before it is drawn: what a link names, or going back,
+def settled(options: Collection[T], key: str, first: T | None = None) -> T:
+    """Returns which of `options` a `select` will show, before it is drawn: what a link names, or going back,
     else what was chosen; `first` (or the first of them) until another is.
     """
     first = next(iter(options)) if first is None else first

@@ -2,6 +2,8 @@
 are there; who does not want to be asked is not asked.
 """
 
+from functools import partial
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -15,8 +17,8 @@ from engine.lab.guesses import Truth
 from engine.measure.tasks.attempts import COUNTS, Attempts, Votes
 from pages.lab.after import best_of_n, in_context_learning
 from tests.pages import helpers
-from ui import guess
-from ui.guess import Choice, Guess, offered, payload
+from ui import content, guess
+from ui.guess import Choice, Guess, payload
 from ui.models import FIRST_MODEL
 
 # guess -> its view
@@ -144,13 +146,24 @@ def test_only_a_choice_sets_controls(did: Any, sets: bool, monkeypatch: pytest.M
     assert held == ({"key": 1} if sets else {})
 
 
-def test_what_is_offered_and_told() -> None:
-    choices = {name: Choice(name, f"{name}!") for name in "abc"}
-    found, right = offered(Truth("c", ("a", "c"), {}), choices, "so it is")
-    assert found == (Choice("a", "a!"), Choice("c", "so it is")) and right == 1
-    one = Guess("what?", found, right, "3 of 4", {"key": 1})
+def test_what_is_offered_and_told(tmp_path: Path) -> None:
+    (tmp_path / "view.md").write_text(
+        "# A view\n## labels\n"
+        "choice a: a of {n:.0f}\nchoice b: b\nchoice c: c\n"
+        "reply a: a!\nreply b: b!\nreply c: c!\nright c: so it is, {n:.0f}\n"
+    )
+    text = content.beside(str(tmp_path / "view.py"))
+    read = partial(Guess.of, text, question="what?", outcome="3 of 4")
+    one = read(Truth("c", ("a", "c"), {"n": 4.0}), sets={"key": 1})
+    assert one.choices == (Choice("a of 4", "a!"), Choice("c", "so it is, 4")) and one.right == 1
+    assert read(Truth("b", ("a", "b"), {"n": 4.0})).choices[1] == Choice("b", "b!")
+    other = read(Truth("a", ("a", "c"), {"n": 4.0}), choices={"c": "3", "b": "2", "a": "1"})
+    assert other.choices == (Choice("3", "c!"), Choice("1", "a!")) and other.right == 1
+    (tmp_path / "all.md").write_text("# A view\n## labels\nchoice a: a\nreply a: a!\nright: so it is\n")
+    all_alike = Guess.of(content.beside(str(tmp_path / "all.py")), Truth("a", ("a",), {}), "what?", "so")
+    assert all_alike.choices == (Choice("a", "so it is"),)
     assert payload("x", False, one) == {"id": "x"}
     assert payload("x", True, None) == {"id": "x", "none": True}
-    rows = [{"text": "a", "said": "a!"}, {"text": "c", "said": "so it is"}]
+    rows = [{"text": "a of 4", "said": "a!"}, {"text": "c", "said": "so it is, 4"}]
     told = {"id": "x", "asked": "what?", "choices": rows, "right": 1, "found": "3 of 4"}
     assert payload("x", True, one) == told

@@ -31,7 +31,7 @@ def mistake(finding: Comparison) -> Truth | None:
         return None
     healthy, broken = finding.typical
     numbers = {"healthy": healthy, "broken": math.nan if finding.kind == "dies" else broken}
-    return Truth(RESULT[finding.kind], ("better", "worse", "same"), numbers)
+    return Truth(RESULT[finding.kind], ("better", "same", "worse"), numbers)
 
 
 def dropped(finals: Sequence[Ends]) -> Truth | None:

@@ -11,6 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.errors import GlassformerError
+from engine.lab.guesses import Truth
 from engine.lab.guesses import tokens as guesses
 from engine.measure.embeddings.separation import Separation, separation
 from engine.measure.embeddings.table import (
@@ -50,7 +51,7 @@ from ui.figures import specs as go
 from ui.figures.axes import MONO
 from ui.figures.labels import plain
 from ui.figures.theme import SEQUENTIAL, colour
-from ui.guess import Choice, Guess, ask
+from ui.guess import Guess, ask
 from ui.model_bar import Subject
 from ui.models import model_after
 from ui.page_frame import View
@@ -180,16 +181,14 @@ def _guess(
     if row is None:
         return None
     word, near = words[row.token], [words[i] for i in row.offered]
-    choices = tuple(
-        Choice(TEXT("choice", word=each), TEXT[f"reply {name}"])
-        for each, name in zip(near, row.names, strict=True)
-    )
+    choices = {name: TEXT("choice", word=each) for each, name in zip(near, row.names, strict=True)}
+    truth = Truth(row.names[row.right], row.names, {})
     cosines = ", ".join(
         TEXT("cosine of", word=each, cosine=c) for each, c in zip(near, row.cosine, strict=True)
     )
-    outcome = TEXT("guess outcome", word=word, cosines=cosines)
+    question, outcome = TEXT("guess", word=word), TEXT("outcome", word=word, cosines=cosines)
     chosen = word if listed else f'"{word}"'
-    return Guess(TEXT("guess", word=word), choices, row.right, outcome, {"embed_token": chosen})
+    return Guess.of(TEXT, truth, question, outcome, {"embed_token": chosen}, choices)
 
 
 def _measured(subject: Subject, shown: _Shown, separation: Separation, picture: str) -> None:

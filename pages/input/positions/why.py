@@ -20,22 +20,28 @@ from engine.measure.positions.permutation import (
     Move,
     OrderEffect,
     Plan,
+    Setting,
     compare,
     fresh,
     in_order_and_out,
+    moves_nothing,
     new_order,
     order_effect,
+    setting_of,
     word_ids,
+    word_order,
 )
+from engine.model import Transformer
 from pages.input.positions.maps import SCALE, counted
 from pages.input.positions.schemes import TITLES
-from pages.input.positions.trained_out_of_order import draw_trained
 from ui import content, explain, memo, session, widgets
 from ui.figures import specs as go
-from ui.figures.axes import MONO, rows_axis, symmetric
+from ui.figures.axes import MONO, rows_axis, symmetric, token_axis
 from ui.figures.labels import plain
 from ui.figures.theme import colour
-from ui.guess import Choice, Guess, ask, offered
+from ui.guess import Guess, ask
+from ui.layout import fewer_labels_on_phones
+from ui.model_bar import Subject, subject_bar
 from ui.page_frame import View
 from ui.players.plot import plot
 from ui.text.markdown import whole
@@ -47,6 +53,7 @@ MOVES: tuple[Move, ...] = ("reverse", "rotate", "shuffle")
 MAX_WORDS, MAX_LETTERS, MAX_SEED = 16, 200, 9999
 MATCHED, STANDING = "matched", "as given"
 FLOOR = 1e-8  # where a difference of exactly 0 is drawn on a logarithmic axis
+UNITS = ("words", "tokens")
 
 
 def draw() -> None:
@@ -128,12 +135,9 @@ def _guess(effect: OrderEffect, scheme: Position, causal: bool) -> Guess | None:
     if truth is None:
         return None
     bare, mask = guesses.next_setting(scheme, causal)
-    answers = {name: Choice(TEXT[f"choice {name}"], TEXT[f"reply {name}"]) for name in truth.offered}
-    choices, right = offered(truth, answers, TEXT[f"reply right {truth.right}"])
-    n = truth.numbers
-    outcome = TEXT("guess outcome", changed=n["changed"], words=n["words"], largest=n["largest"])
-    asked = TEXT["guess masked" if mask else "guess unmasked"]
-    return Guess(asked, choices, right, outcome, {"why_scheme": bare, "why_causal": mask})
+    question = TEXT["guess masked" if mask else "guess unmasked"]
+    outcome = TEXT("outcome", **truth.numbers)
+    return Guess.of(TEXT, truth, question, outcome, {"why_scheme": bare, "why_causal": mask})
 
 
 def _draw_orders(sentence: list[str], comparison: Comparison, scheme: Position) -> None:
@@ -154,7 +158,8 @@ def _draw_measured(
     """Draws the words of the view, or a text through a trained model, in the order that was chosen above."""
     through = {name: TEXT[f"through {name}"] for name in ("fresh", "trained")}
     if widgets.select(TEXT["through"], through, "why_on", hidden=True, wrap=True) == "trained":
-        draw_trained(move, seed)
+        with subject_bar() as subject:
+            _draw_order(subject, move, seed)
         return
     label, hint = TEXT["rows"], TEXT["rows hint"]
     matched = widgets.select(label, (MATCHED, STANDING), "why_rows", hint=hint, wrap=True) == MATCHED
@@ -210,6 +215,92 @@ def _draw_schemes(effect: OrderEffect, scheme: Position, causal: bool) -> None:
         ),
         alt=TEXT["alt schemes"],
     )
+
+
+def _draw_order(subject: Subject, move: Move, seed: int) -> None:
+    """The text in another order: how far each token's vector moves, and the losses, with positions and mask
+    on and off.
+    """
+    if len(subject.ids) < 2:
+        st.info(TEXT["one token"])
+        return
+    unit = widgets.select(TEXT["unit"], UNITS, "why_unit", hint=TEXT["unit hint"], wrap=True)
+    texts = [subject.tokenizer.decode([i]) for i in subject.ids]
+    order = word_order(texts, move, seed) if unit == "words" else new_order(len(texts), move, seed)
+    st.markdown(TEXT("reads", text="".join(subject.labels[i] for i in order)))
+    if unit == "words" and moves_nothing(order):
+        st.caption(TEXT["one word"])
+    settings = _measured(subject.key, subject.ids, tuple(order.tolist()), subject.model)
+    _draw_losses(settings, subject)
+    _draw_moved(settings, subject)
+    explain.takeaway(_lesson(settings, subject))
+
+
+def _draw_losses(settings: tuple[Setting, ...], subject: Subject) -> None:
+    """A row for each setting of the switches."""
+    has_none = subject.config.position == "none"
+    rows = [
+        TEXT(
+            "row",
+            positions=TEXT["off" if not each.position else "has none" if has_none else "on"],
+            mask=TEXT["on" if each.mask else "off"],
+            moved=each.relative,
+            loss_in=_loss(each.loss_in),
+            loss_out=_loss(each.loss_out),
+        )
+        for each in settings
+    ]
+    st.markdown("\n".join([TEXT["settings"], *rows]))
+    none = TEXT["no loss unmasked" if subject.config.causal else "no loss hidden"]
+    st.caption(TEXT("moved by", none=none, scheme=TITLES[subject.config.position]))
+
+
+def _loss(nats: float | None) -> str:
+    return TEXT["none"] if nats is None else f"{nats:.3f}"
+
+
+def _draw_moved(settings: tuple[Setting, ...], subject: Subject) -> None:
+    """How far each token moved, in one setting."""
+    by_name = {
+        TEXT[f"positions {'on' if s.position else 'off'}, mask {'on' if s.mask else 'off'}"]: s
+        for s in settings
+    }
+    chosen = widgets.select(TEXT["setting"], list(by_name), "why_setting", wrap=True)
+    fewer_labels_on_phones(len(subject.ids))
+    plot(
+        moved_bars(by_name[chosen].moved, subject.labels),
+        key="why_moved",
+        height=270,
+        name="moved-by-order",
+        data=pd.DataFrame({"token": subject.labels} | {name: s.moved for name, s in by_name.items()}),
+        alt=TEXT("alt moved", setting=chosen),
+    )
+
+
+def _lesson(settings: tuple[Setting, ...], subject: Subject) -> str:
+    """Sums up the numbers of all settings."""
+    bare, placed = (setting_of(settings, position, False) for position in (False, True))
+    leak, both = (setting_of(settings, position, True) for position in (False, True))
+    assert bare is not None and placed is not None
+    said = [TEXT("lesson without", bare=bare.relative)]
+    if leak is None or both is None:
+        said.append(TEXT("lesson no mask", placed=placed.relative))
+    elif subject.config.position == "none":
+        said.append(TEXT("lesson no positions", leak=leak.relative))
+    else:
+        scheme = TITLES[subject.config.position]
+        said.append(TEXT("lesson both", leak=leak.relative, both=both.relative, scheme=scheme))
+        if both.loss_in is not None and both.loss_out is not None and leak.loss_in is not None:
+            losses = {"ordered": both.loss_in, "shuffled": both.loss_out, "bare": leak.loss_in}
+            said.append(TEXT("lesson losses", **losses))
+    return " ".join(said)
+
+
+@memo.measured()
+def _measured(
+    key: tuple[str, int], ids: tuple[int, ...], order: tuple[int, ...], _model: Transformer
+) -> tuple[Setting, ...]:
+    return in_order_and_out(_model, ids, np.array(order, dtype=np.int64))
 
 
 # Figures ------------------------------------------------------------------------------------------
@@ -376,6 +467,27 @@ def scheme_dots(largest: Mapping[str, Mapping[str, float]], chosen: tuple[str, s
             dtick=2,
             range=[-8.4, 1.0],
         ),
+    )
+
+
+def moved_bars(values: np.ndarray, labels: Sequence[str]) -> go.Figure:
+    """Draws how far each token's final vector moved (position,), in units of the usual length of such a
+    vector.
+    """
+    bars = go.Bar(
+        x=np.arange(len(labels)),
+        y=values.astype(np.float32),
+        marker={"color": colour("position")},
+        customdata=[plain(label) for label in labels],
+        hovertemplate=f"{TEXT['hover moved']}<extra></extra>",
+    )
+    return go.figure(
+        [bars],
+        margin={"l": 8, "r": 8, "t": 8, "b": 44},
+        showlegend=False,
+        bargap=0.15,
+        xaxis=token_axis(labels, TEXT["token axis"]),
+        yaxis={"title": {"text": TEXT["moved axis"]}, "rangemode": "tozero", "exponentformat": "power"},
     )
 
 

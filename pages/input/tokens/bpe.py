@@ -196,7 +196,7 @@ def next_merge(watched: Watched, step: int) -> Guess | None:
         passed = "used up" if count is None else "tied" if count == most else "rarer"
         choices.append(Choice(name, TEXT(f"reply {'merged' if at == merge.right else passed}", count=count)))
     right = content.Filled(names[merge.right])
-    outcome = TEXT("guessed", step=step + 2, pair=right, count=most)
+    outcome = TEXT("outcome", step=step + 2, pair=right, count=most)
     return Guess(TEXT("guess", step=step + 1), tuple(choices), merge.right, outcome)
 
 

@@ -31,7 +31,7 @@ from ui import content, explain
 from ui.figures import specs as go
 from ui.figures.labels import plain
 from ui.figures.theme import SEQUENTIAL
-from ui.guess import Choice, Guess, ask, offered
+from ui.guess import Guess, ask
 from ui.page_frame import View
 from ui.players.plot import plot
 from ui.text.markdown import safe
@@ -132,16 +132,13 @@ def family(name: str, encode: Callable[[str], Sequence[int]]) -> Guess | None:
     if truth is None:
         return None
     n = truth.numbers
-    in_order = sorted(truth.offered, key=n.__getitem__)
-    answers = {kind: Choice(f"{n[kind]:.0f}", TEXT(f"reply {kind}")) for kind in in_order}
-    holds = TEXT["reply other" if truth.right == "other" else "counted here"]
-    choices, right = offered(truth, answers, holds)
-    return Guess(
+    return Guess.of(
+        TEXT,
+        truth,
         TEXT("guess", name=name, family=FAMILY),
-        choices,
-        right,
-        TEXT("guessed", found=n["found"], characters=n["character"], bytes=n["byte"]),
+        TEXT("outcome", found=n["found"], characters=n["character"], bytes=n["byte"]),
         {"compare_text": EXAMPLES["Emoji"]},
+        {kind: f"{n[kind]:.0f}" for kind in sorted(truth.offered, key=n.__getitem__)},
     )
 
 

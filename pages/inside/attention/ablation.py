@@ -38,7 +38,7 @@ from ui.figures.charts import head_heatmap, head_table, heads_height
 from ui.figures.labels import plain
 from ui.figures.patterns import token_axis
 from ui.figures.theme import colour
-from ui.guess import Choice, Guess, ask, offered
+from ui.guess import Guess, ask
 from ui.model_bar import Subject
 from ui.model_needs import HEADS, SAYS
 from ui.page_frame import View
@@ -248,12 +248,10 @@ def _guess(subject: Subject) -> Guess | None:
     truth = dearest_part(subject.model, subject.recording())
     if truth is None:
         return None
-    answers = {part: Choice(TEXT[f"choice {part}"], TEXT[f"reply {part}"]) for part in PARTS}
-    choices, right = offered(truth, answers, TEXT["reply right"])
     losses = (TEXT(f"loss without {part}", loss=truth.numbers[part]) for part in truth.offered)
     on = {key: part != truth.right for part, key in PARTS.items()}
-    outcome = TEXT("guess outcome", whole=truth.numbers["whole"], losses=content.Filled(", ".join(losses)))
-    return Guess(TEXT["guess"], choices, right, outcome, {OFF: []} | on)
+    outcome = TEXT("outcome", whole=truth.numbers["whole"], losses=content.Filled(", ".join(losses)))
+    return Guess.of(TEXT, truth, TEXT["guess"], outcome, {OFF: []} | on)
 
 
 def _measured(

@@ -263,7 +263,11 @@ def _grid(
         "scores": _scores(numbers, habits, by),
         "names": [TEXT[f"below {by or (habit[0] if habit else UNCLEAR)}"] for habit in habits],
         "habits": [None if habit is None else habit[0] for habit in habits],
-        "legend": [(name, COLOURS[name], _in_legend(name, many[name])) for name in HABITS if many[name]],
+        "legend": [
+            (name, COLOURS[name], TEXT("legend", habit=TEXT[f"habit {name}"], heads=many[name]))
+            for name in HABITS
+            if many[name]
+        ],
         "palette": theme.palette(),
         "alt": (
             TEXT("alt grid", layers=layers, heads=heads)
@@ -280,10 +284,6 @@ def _take_head(there: tuple[int, int]) -> None:
     if where is not None:
         for key, index in zip((f"{TOPIC}_layer", f"{TOPIC}_head"), where, strict=True):
             widgets.put(key, index)
-
-
-def _in_legend(habit: Habit, heads: int) -> str:
-    return TEXT("legend", habit=TEXT[f"habit {habit}"], heads=heads)
 
 
 def _hint(layer: int, head: int, strongest: Strongest, choice: bool) -> str:

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.errors import CheckpointError
 from engine.experiments.no_causal_mask import PROMPT, STEPS, Both, learn, shipped
 from engine.lab.guesses import attention as guesses
 from engine.measure.attention.ablation import UnmaskedReading, without_mask
@@ -22,7 +21,7 @@ from ui.figures import specs as go
 from ui.figures.labels import crowded
 from ui.figures.patterns import named_cells, placed, token_axis
 from ui.figures.theme import SEQUENTIAL, colour
-from ui.guess import Choice, Guess, ask, offered
+from ui.guess import Guess, ask
 from ui.model_bar import Subject
 from ui.model_needs import CAUSAL, HEADS, SAYS
 from ui.page_frame import View
@@ -48,11 +47,7 @@ def draw(subject: Subject) -> None:
     if len(subject.ids) < 2:
         st.info(TEXT["one token"])
         return
-    try:
-        both = shipped()
-    except CheckpointError as error:
-        st.info(str(error))
-        return
+    both = shipped()
     reading = _without(subject.key, subject.ids, subject.recording(), subject.model)
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         layer, head = widgets.head(subject.config, TOPIC)
@@ -181,10 +176,8 @@ def _guess(reading: UnmaskedReading) -> Guess | None:
     truth = guesses.unmasked(reading)
     if truth is None:
         return None
-    answers = {name: Choice(TEXT[f"choice {name}"], TEXT[f"reply {name}"]) for name in truth.offered}
-    choices, right = offered(truth, answers, TEXT[f"reply right {truth.right}"])
-    outcome = TEXT("guess outcome", before=truth.numbers["before"], after=truth.numbers["after"])
-    return Guess(TEXT["guess"], choices, right, outcome, {explain.MEASURE: True})
+    outcome = TEXT("outcome", **truth.numbers)
+    return Guess.of(TEXT, truth, TEXT["guess"], outcome, {explain.MEASURE: True})
 
 
 def _more(subject: Subject, reading: UnmaskedReading) -> None:

@@ -30,7 +30,7 @@ from engine.measure.attention.scaling import (
 from ui import content, explain, memo, widgets
 from ui.figures import specs as go
 from ui.figures.theme import colour
-from ui.guess import Choice, Guess, ask, offered
+from ui.guess import Guess, ask
 from ui.page_frame import View
 from ui.players.plot import plot
 
@@ -129,19 +129,9 @@ def labelled(values: np.ndarray, least: float = 0.05) -> set[int]:
 def _guess(query: SampleQuery, seed: int) -> Guess:
     """A guess about heads of another width."""
     other, truth = guesses.other_width(query.width), guesses.width(query.width, seed)
-    answers = {name: Choice(TEXT[f"choice {name}"], TEXT[f"reply {name}"]) for name in truth.offered}
-    choices, right = offered(truth, answers, TEXT["reply right"])
-    n = truth.numbers
-    outcome = TEXT(
-        "guess outcome",
-        before=n["before"],
-        after=n["after"],
-        divided_before=n["divided_before"],
-        divided_after=n["divided_after"],
-        other=other,
-    )
-    asked = TEXT("guess", width=query.width, other=other)
-    return Guess(asked, choices, right, outcome, {"attention_dk": other})
+    question = TEXT("guess", width=query.width, other=other)
+    outcome = TEXT("outcome", other=other, **truth.numbers)
+    return Guess.of(TEXT, truth, question, outcome, {"attention_dk": other})
 
 
 def _curves(width: int, seed: int) -> None:

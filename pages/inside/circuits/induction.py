@@ -23,7 +23,7 @@ from ui.figures.charts import head_table
 from ui.figures.labels import crowded, plain
 from ui.figures.theme import SEQUENTIAL
 from ui.fit_text import most_tokens
-from ui.guess import Choice, Guess, ask, offered
+from ui.guess import Choice, Guess, ask
 from ui.model_bar import Subject
 from ui.model_needs import CAUSAL, HEADS, SAYS
 from ui.models import REAL_MODEL, UNTRAINED
@@ -176,22 +176,20 @@ def guess(model: Transformer, repeat: Repeat) -> Guess | None:
     if truth is None:
         return None
     names = {kind: _name(*head) for kind, head in attention.candidates(repeat).items()}
-    choices, right = offered(
-        truth,
-        {
-            kind: Choice(TEXT(f"choice {kind}", head=name), _wrong(kind, truth.right))
-            for kind, name in names.items()
-        },
-        TEXT(f"right {truth.right}"),
+    choices = tuple(
+        Choice(TEXT(f"choice {kind}", head=name), _reply(kind, truth.right)) for kind, name in names.items()
     )
     n = truth.numbers
     losses = ", ".join(TEXT("loss without", loss=n[kind], head=names[kind]) for kind in truth.offered)
-    found = TEXT("guessed", whole=n["whole"], losses=content.Filled(losses))
-    return Guess(TEXT["guess"], choices, right, found, {explain.MEASURE: True})
+    outcome = TEXT("outcome", whole=n["whole"], losses=content.Filled(losses))
+    right = truth.offered.index(truth.right)
+    return Guess(TEXT["guess"], choices, right, outcome, {explain.MEASURE: True})
 
 
-def _wrong(kind: str, right: str) -> str:
-    """Names the thought behind choosing a head that is missed less than the right one."""
+def _reply(kind: str, right: str) -> str:
+    """Names the thought behind choosing a head, missed less than the right one unless it is that."""
+    if kind == right:
+        return TEXT(f"right {kind}")
     wrong = TEXT(f"wrong {kind}")
     return TEXT("against idle", wrong=wrong) if right == "idle" else wrong
 

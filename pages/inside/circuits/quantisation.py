@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 from torch import Tensor
 
@@ -22,15 +24,16 @@ from engine.measure.circuits.quantisation import (
     chosen,
     histogram,
     losses,
+    made,
     matrices,
     rounded,
     rounding_error,
     twin,
 )
-from engine.weights.pretrained.blocks import kinds
+from engine.weights.pretrained.blocks import QuantisedBlock, block_at, kinds
+from engine.weights.pretrained.load import Opened, open_model
 from pages.inside.circuits.diamond import diamond
 from pages.inside.circuits.measured_text import long_text
-from pages.inside.circuits.quantised_block import draw_block, opened_of
 from ui import content, explain, memo, widgets
 from ui.background_jobs import measured
 from ui.figures import specs as go
@@ -38,13 +41,17 @@ from ui.figures.theme import colour
 from ui.fit_text import most_tokens
 from ui.model_bar import Subject
 from ui.model_needs import SAYS
+from ui.models import model_of
 from ui.page_frame import View
 from ui.players.plot import plot
+from ui.text.numbers import minus
+from ui.training_step import NEWEST
 
 TEXT = content.beside(__file__)
 SCOPES: tuple[Scope, ...] = ("matrix", "kind", "all")
 FEW = 20  # tokens: a loss over fewer of them says little
 SMALL_LOSS = 0.01  # of the loss: what fewer bits may cost
+MOST_LINES = 32  # levels that are drawn as lines; more would be a grey field
 
 
 @dataclass(frozen=True)
@@ -78,7 +85,7 @@ def draw(subject: Subject) -> None:
         return
     look, name, scope = _what(known)
     if look == "block":
-        draw_block(subject, name)
+        _draw_block(subject, name)
         return
     setting = _way(name, scope)
     parameter = dict(subject.model.named_parameters())[name]
@@ -143,6 +150,78 @@ def _losses(subject: Subject, setting: Setting) -> Losses | None:
     )
 
 
+@memo.loaded()
+def _opened(path: str) -> Opened:
+    return open_model(path)
+
+
+def _opened_of(subject: Subject) -> Opened | None:
+    """Returns the file of a published model; None for one that was trained here."""
+    if not subject.is_pretrained:
+        return None
+    path = getattr(model_of(subject.key[0], NEWEST, ()), "path", None)
+    return None if path is None else _opened(str(path))
+
+
+def _draw_block(subject: Subject, name: str) -> None:
+    """Draws its numbers on their levels, and the arithmetic of one of them."""
+    matrix = dict(subject.model.named_parameters())[name]
+    rows, columns = matrix.shape
+    a, b, c = st.columns(3, gap="small")
+    row = widgets.whole(TEXT["row"], 0, rows - 1, 0, "bits_row", container=a)
+    index = widgets.whole(TEXT["block of row"], 0, (columns - 1) // BLOCK, 0, "bits_index", container=b)
+    opened = _opened_of(subject)
+    in_file = None if opened is None else block_at(opened, name, row, index)
+    block = in_file or made(matrix.detach(), row, index)
+    number = widgets.whole(TEXT["number"], 0, len(block.q) - 1, 0, "bits_number", container=c)
+    plot(
+        block_of_numbers(block, number),
+        key="bits_of_block",
+        height=300,
+        name="block",
+        data=_block_table(block),
+        alt=TEXT("alt block", count=len(block.q), levels=len(block.levels)),
+    )
+    explain.answer(_block_answer(block, number))
+    explain.measure_it(_all_of_it, block, opened is not None)
+
+
+def _all_of_it(block: QuantisedBlock, published: bool) -> None:
+    """All its numbers, and its bytes; `published`: the model has a file."""
+    if block.raw:
+        name = content.Filled(block.name or "")
+        st.caption(TEXT("read from file", row=block.row, name=name, bytes=len(block.raw)))
+    else:
+        st.caption(TEXT["other format" if published else "computed"])
+    st.dataframe(pd.DataFrame(_block_table(block)), hide_index=True, height=300)
+    if block.raw:
+        st.code(block.raw.hex(" "), language=None, wrap_lines=True)
+
+
+def _block_table(block: QuantisedBlock) -> dict[str, Any]:
+    table: dict[str, Any] = {"number": np.arange(len(block.q)), "q": block.q, "d q + m": block.numbers}
+    return table if block.original is None else table | {"weight": block.original}
+
+
+def _block_answer(block: QuantisedBlock, number: int) -> str:
+    """Says what the block is, and works out one of its numbers (Markdown)."""
+    said = TEXT(
+        "asymmetric" if block.minimum else "symmetric",
+        kind=content.Filled(block.kind),
+        count=len(block.q),
+        low=block.low,
+        high=block.high,
+        scale=block.scale,
+        minimum=block.minimum,
+        bits=block.bits,
+        number=number,
+        q=int(block.q[number]),
+        value=block.numbers[number],
+    )
+    largest = block.largest_error
+    return f"{said} {TEXT['exact'] if largest is None else TEXT('largest error', error=largest)}"
+
+
 # What is said of it -------------------------------------------------------------------------------
 
 
@@ -172,7 +251,7 @@ def _more(subject: Subject, setting: Setting, lost: RoundingError, parameter: Te
     """Says what single weights lose, and how the model's own file stores them."""
     if setting.bits != FULL:
         st.markdown(TEXT("single weights", bits=lost.bits, largest=lost.largest, zeros=lost.zeros))
-    opened = opened_of(subject)
+    opened = _opened_of(subject)
     if opened is not None and (formats := list(dict.fromkeys(kinds(opened, setting.name)))):
         again = Rounding(4, BLOCK, offset=True) if formats == ["Q4_1"] else None
         error = None if again is None else _rounded(subject.key, setting.name, again, parameter).error
@@ -275,6 +354,53 @@ def loss_by_bits(
         xaxis=go.axis(TEXT["bits axis"], type="category"),
         yaxis={"title": {"text": TEXT["loss axis"]}, "range": [0, 1.08 * ends], "nticks": 6},
         **(guess if guessing < 1.08 * ends else {}),
+    )
+
+
+def block_of_numbers(block: QuantisedBlock, chosen: int) -> go.Figure:
+    """Draws the numbers of a block on the levels that they may have, q above each; hollow, what was rounded.
+
+    A diamond on number `chosen`.
+    """
+    at = np.arange(len(block.q))
+    levels = block.levels if len(block.levels) <= MOST_LINES else block.levels[:0]
+    lines = [
+        go.rule(y=float(level), line={"color": colour("quiet", 40), "width": 1}, layer="below")
+        for level in levels
+    ]
+    traces: list[go.Trace] = []
+    if block.original is not None:
+        traces.append(
+            go.Scatter(
+                x=at,
+                y=block.original,
+                mode="markers",
+                name=TEXT["original weight"],
+                marker={"symbol": "circle-open", "size": 11, "color": colour("embedding")},
+                hovertemplate=TEXT["hover of a weight"],
+            )
+        )
+    traces.append(
+        go.Scatter(
+            x=at,
+            y=block.numbers,
+            mode="markers+text",
+            name="d · q + m" if block.minimum else "d · q",
+            text=[minus(str(q)) for q in block.q],
+            textposition="top center",
+            textfont={"size": 12},
+            cliponaxis=False,
+            marker={"size": 8, "color": colour("output")},
+            hovertemplate=TEXT["hover of a level"],
+        )
+    )
+    traces.append(diamond(chosen, float(block.numbers[chosen])))
+    return go.figure(
+        traces,
+        margin={"l": 62, "r": 8, "t": 28, "b": 44},
+        xaxis=go.axis(TEXT["index axis"], zeroline=False, dtick=4, range=[-0.8, len(at) - 0.2]),
+        yaxis=go.axis(TEXT["weight axis"], zeroline=True, nticks=7),
+        shapes=lines,
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.errors import CheckpointError, ConfigError
+from engine.errors import ConfigError
 from engine.experiments import dropout_runs
 from engine.experiments.dropout_runs import LITTLE, MODEL, TRAINING, WHOLE, DropoutRun, Ends, ends, shipped
 from engine.lab.guesses import training as guesses
@@ -27,7 +27,7 @@ from ui.figures import specs as go
 from ui.figures.labels import plain as readable
 from ui.figures.labels import short
 from ui.figures.theme import colour
-from ui.guess import Choice, Guess, ask, offered
+from ui.guess import Guess, ask
 from ui.model_bar import Subject
 from ui.model_needs import FEEDFORWARD, SAYS
 from ui.page_frame import View
@@ -141,11 +141,7 @@ def _ranges(spread: PassSpread, names: Sequence[str]) -> list[str]:
 
 
 def _training(controls: st.delta_generator.DeltaGenerator) -> None:
-    try:
-        runs = shipped()
-    except CheckpointError as error:
-        st.info(str(error))
-        return
+    runs = shipped()
     texts = {LITTLE: TEXT("little", characters=LITTLE), WHOLE: TEXT["whole"]}
     size = widgets.select(TEXT["text"], texts, "dropout_text", container=controls)
     finals = ends(runs, size)
@@ -200,15 +196,11 @@ def _guess(finals: Sequence[Ends], characters: int) -> Guess | None:
     truth = guesses.dropped(finals)
     if truth is None:
         return None
-    answers = {name: Choice(TEXT[f"choice {name}"], TEXT[f"reply {name}"]) for name in truth.offered}
-    choices, right = offered(truth, answers, TEXT[f"reply right {truth.right}"])
     n = truth.numbers
     which = "guess whole" if characters == WHOLE else "guess little"
-    asked = TEXT(which, characters=characters, share=n["share"])
-    outcome = TEXT(
-        "guess outcome", without=n["without"], with_it=n["with"], share=n["share"], seeds=n["seeds"]
-    )
-    return Guess(asked, choices, right, outcome, {"dropout_text": characters})
+    question = TEXT(which, characters=characters, share=n["share"])
+    outcome = TEXT("outcome", without=n["without"], with_it=n["with"], share=n["share"], seeds=n["seeds"])
+    return Guess.of(TEXT, truth, question, outcome, {"dropout_text": characters})
 
 
 def _table(runs: list[DropoutRun]) -> pd.DataFrame:

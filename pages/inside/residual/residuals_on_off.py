@@ -11,7 +11,6 @@ import streamlit as st
 
 from engine.config import Norm
 from engine.data import corpora
-from engine.errors import CheckpointError
 from engine.experiments import no_residual
 from engine.experiments.no_residual import (
     DEPTHS,
@@ -30,7 +29,7 @@ from ui import content, explain, memo, session, widgets
 from ui.background_jobs import measured
 from ui.figures import specs as go
 from ui.figures.theme import colour
-from ui.guess import Choice, Guess, ask, offered
+from ui.guess import Guess, ask
 from ui.page_frame import View
 from ui.players.plot import plot
 from ui.text.numbers import minus
@@ -47,11 +46,7 @@ def draw() -> None:
     """Draws two lines and the answer; the wirings of published models, and a training here and now, are
     folded.
     """
-    try:
-        pairs = _shipped()
-    except CheckpointError as error:
-        st.info(str(error))
-        return
+    pairs = _shipped()
     left, right = st.columns([3, 1], gap="medium")
     with right:
         depth = widgets.select(TEXT["blocks"], DEPTHS, "residual_depth", first=8)
@@ -132,17 +127,13 @@ def _by_likeness(pair: Pair) -> str:
 def depth_guess(pair: Pair) -> Guess:
     """Makes a guess about the pair of another depth: `pair` is that one."""
     truth = training.without_residuals(pair)
-    answers = {
-        name: Choice(TEXT(f"answer {name}"), TEXT(f"reply {name}")) for name in ("level", "behind", "stuck")
-    }
-    choices, right = offered(truth, answers, TEXT(f"holds {truth.right}"))
     n = truth.numbers
-    return Guess(
+    return Guess.of(
+        TEXT,
+        truth,
         TEXT("guess", depth=pair.depth),
-        choices,
-        right,
         TEXT(
-            "guessed",
+            "outcome",
             steps=pair.steps,
             depth=pair.depth,
             without=n["without"],

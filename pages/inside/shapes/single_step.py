@@ -29,7 +29,7 @@ from ui import content, explain, widgets
 from ui.background_jobs import measured
 from ui.figures import specs as go
 from ui.figures.theme import colour
-from ui.guess import Choice, Guess, ask, offered
+from ui.guess import Guess, ask
 from ui.model_bar import Subject
 from ui.page_frame import View
 from ui.players.plot import plot
@@ -38,7 +38,7 @@ from ui.text.numbers import minus
 TEXT = content.beside(__file__)
 UPDATED, RATE = "shapes_updated", "shapes_rate"
 LOWEST = 1e-3  # of the largest singular value: below it nothing is drawn
-NAMES: dict[Rule, str] = {"sgd": "SGD", "adamw": "AdamW", "muon": "Muon"}
+NAMES: dict[str, str] = {"sgd": "SGD", "adamw": "AdamW", "muon": "Muon"}
 COLOURS: dict[Rule, str] = {"sgd": "run3", "adamw": "run2", "muon": "run0"}
 DASHES: dict[Rule, str] = {"sgd": "dot", "adamw": "dash", "muon": "solid"}
 
@@ -176,17 +176,15 @@ def overshoots(taken: SingleStep, control: str) -> Guess | None:
     truth = backward.overshoots(taken)
     if truth is None:
         return None
-    answers: dict[str, Choice] = {rule: Choice(name, TEXT(f"reply {rule}")) for rule, name in NAMES.items()}
-    choices, right = offered(truth, answers, TEXT(f"holds {truth.right}"))
     n = truth.numbers
     losses = ", ".join(f"{name} {three(n[rule])}" for rule, name in NAMES.items())
     outcome = TEXT(
-        "guessed",
+        "outcome",
         before=three(n["before"]),
         scale=content.Filled(multiple(n["scale"])),
         losses=content.Filled(losses),
     )
-    return Guess(TEXT["guess"], choices, right, outcome, {control: n["scale"]})
+    return Guess.of(TEXT, truth, TEXT["guess"], outcome, {control: n["scale"]}, NAMES)
 
 
 def loss_by_rate(taken: SingleStep, scale: float) -> go.Figure:

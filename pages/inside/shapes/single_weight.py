@@ -24,7 +24,7 @@ from ui.background_jobs import measured
 from ui.figures import specs as go
 from ui.figures.labels import plain
 from ui.figures.theme import colour
-from ui.guess import Choice, Guess, ask, offered
+from ui.guess import Guess, ask
 from ui.model_bar import Subject
 from ui.page_frame import View
 from ui.players.plot import plot
@@ -133,17 +133,13 @@ def nudge(nudges: Nudges, at: int, control: str) -> Guess | None:
     truth = backward.nudge(nudges, at)
     if truth is None:
         return None
-    answers = {
-        kind: Choice(TEXT(f"answer {kind}"), TEXT(f"reply {kind}")) for kind in ("same", "more", "less")
-    }
-    choices, right = offered(truth, answers, TEXT(f"holds {truth.right}"))
     n = truth.numbers
     predicted = three(n["predicted"], signed=True)
-    return Guess(
+    return Guess.of(
+        TEXT,
+        truth,
         TEXT("guess", nudge=written(n["amount"]), predicted=predicted),
-        choices,
-        right,
-        TEXT("guessed", predicted=predicted, measured=three(n["measured"], signed=True)),
+        TEXT("outcome", predicted=predicted, measured=three(n["measured"], signed=True)),
         {control: float(nudges.amounts[at])},
     )
 

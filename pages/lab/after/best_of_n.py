@@ -28,7 +28,7 @@ from pages.lab.after.answer_bars import answer_bars
 from ui import content, explain, guess, widgets
 from ui.background_jobs import measured
 from ui.figures import specs as go
-from ui.guess import Choice, Guess, offered
+from ui.guess import Guess
 from ui.page_frame import View
 from ui.players.plot import plot
 
@@ -147,11 +147,10 @@ def _guess(now: Attempts, then: Attempts) -> Guess | None:
     truth = after.verified(now, then)
     if truth is None:
         return None
-    options = {
-        name: Choice(TEXT(f"choice {name}"), TEXT(f"reply {name}")) for name in ("more", "same", "fewer")
-    }
     n = truth.numbers
-    return Guess(
+    return Guess.of(
+        TEXT,
+        truth,
         TEXT(
             "guess lower" if then.temperature < now.temperature else "guess raise",
             temperature=then.temperature,
@@ -159,7 +158,6 @@ def _guess(now: Attempts, then: Attempts) -> Guess | None:
             single=n["single"],
             most=MOST,
         ),
-        *offered(truth, options, TEXT(f"holds {truth.right}")),
         TEXT(
             "outcome",
             most=MOST,

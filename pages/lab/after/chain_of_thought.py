@@ -35,7 +35,7 @@ from ui.figures import specs as go
 from ui.figures.losses import DASHES, SHADES
 from ui.figures.solved import Solved, solved_curves
 from ui.figures.theme import colour
-from ui.guess import Choice, Guess, offered
+from ui.guess import Guess
 from ui.layout import link_to
 from ui.page_frame import Parts, View
 from ui.players.plot import plot
@@ -61,7 +61,7 @@ def draw(name: str, container: DeltaGenerator) -> None:
         stored=stored,
         height=HEIGHT,
         beside=lambda views: _accuracy(views, stored, problem),
-        more=lambda views: _more(accuracies(views, stored)),
+        more=lambda views: st.markdown(measured(accuracies(views, stored))),
     )
 
 
@@ -126,10 +126,6 @@ def answer(scores: Sequence[Accuracy]) -> str:
     return TEXT("so far", aloud=aloud.end, rest=content.Filled(" and ".join(rest)))
 
 
-def _more(scores: Sequence[Accuracy]) -> None:
-    st.markdown(measured(scores))
-
-
 def measured(scores: Sequence[Accuracy]) -> str:
     """Says when each was solved, and by which recipe."""
     lines = []
@@ -170,15 +166,9 @@ def _guess(stored: Stored | None) -> Guess | None:
     truth = after.dots(scores)
     if truth is None:
         return None
-    options = {
-        name: Choice(TEXT(f"guess {name}"), TEXT(f"reply {name}")) for name in ("aloud", "between", "coin")
-    }
     at_once, dots, aloud = (truth.numbers[name] for name in scores[0].problem.ways)
-    return Guess(
-        TEXT["guess"],
-        *offered(truth, options, TEXT(f"holds {truth.right}")),
-        TEXT("outcome", dots=dots, aloud=aloud, at_once=at_once),
-    )
+    outcome = TEXT("outcome", dots=dots, aloud=aloud, at_once=at_once)
+    return Guess.of(TEXT, truth, TEXT["guess"], outcome)
 
 
 def accuracy_curves(scores: Sequence[Accuracy], end: float, chance: float) -> go.Figure:

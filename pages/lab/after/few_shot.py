@@ -26,7 +26,7 @@ from ui.background_jobs import measured
 from ui.figures import specs as go
 from ui.figures.labels import plain, short
 from ui.figures.theme import SEQUENTIAL, colour
-from ui.guess import Choice, Guess, offered
+from ui.guess import Guess
 from ui.models import REAL_MODEL
 from ui.page_frame import View
 from ui.players.plot import plot
@@ -158,10 +158,10 @@ def _guess(few: FewShot, task: str) -> Guess | None:
     truth = after.exchanged(few)
     if truth is None:
         return None
-    options = {name: Choice(TEXT(f"guess {name}"), TEXT(f"reply {name}")) for name in ("same", "half", "few")}
-    return Guess(
+    return Guess.of(
+        TEXT,
+        truth,
         TEXT("guess", answer=TEXT(f"answer {task}"), most=COUNTS[-1]),
-        *offered(truth, options, TEXT(f"holds {truth.right}")),
         TEXT("outcome", **truth.numbers),
         {ANSWERS: "exchanged"},
     )

@@ -13,7 +13,7 @@ import streamlit as st
 from engine.data.progress import Steps
 from engine.errors import GlassformerError
 from engine.experiments.finetune_runs import FinetuneRun
-from engine.lab.guesses import Truth, after
+from engine.lab.guesses import after
 from engine.model import Transformer
 from engine.training.post_training.finetune import (
     MAX_SENTENCES,
@@ -58,7 +58,7 @@ from ui import content, explain, guess, session, widgets
 from ui.background_jobs import Key, begun, measured
 from ui.figures import specs as go
 from ui.figures.theme import colour
-from ui.guess import Choice, Guess, offered
+from ui.guess import Guess
 from ui.model_bar import Subject
 from ui.model_needs import CAUSAL, SAYS
 from ui.models import REAL_MODEL
@@ -427,9 +427,10 @@ def guess_rehearsed(
     if truth is None:
         return None
     old, sentences = topic.known[0].answer.strip(), len(topic.rehearsed)
-    return Guess(
+    return Guess.of(
+        TEXT,
+        truth,
         TEXT("rehearsal guess", sentences=sentences, old=old),
-        *_offered(truth, TEXT(f"holds {truth.right}")),
         TEXT("rehearsal outcome", steps=without[0].steps[-1], runs=len(rehearsing), **truth.numbers),
         {REHEARSE: True},
     )
@@ -441,17 +442,13 @@ def _guess_adapter(model: Transformer, rank: int) -> Guess | None:
     if truth is None:
         return None
     n = truth.numbers
-    return Guess(
+    return Guess.of(
+        TEXT,
+        truth,
         TEXT("adapter guess", rank=MORE, now=rank),
-        *_offered(truth),
         TEXT("adapter outcome", share=n["after"] / n["total"], **n),
         {METHOD: f"lora-{MORE}"},
     )
-
-
-def _offered(truth: Truth, holds: str = "") -> tuple[tuple[Choice, ...], int]:
-    choices = {name: Choice(TEXT(f"guess {name}"), TEXT(f"reply {name}")) for name in truth.offered}
-    return offered(truth, choices, holds)
 
 
 def answers_by_step(

@@ -35,7 +35,7 @@ from ui import content, explain, guess, widgets
 from ui.background_jobs import measured
 from ui.figures import specs as go
 from ui.figures.theme import DIVERGING, SEQUENTIAL, colour
-from ui.guess import Choice, Guess, offered
+from ui.guess import Guess
 from ui.page_frame import Parts, View
 from ui.players.plot import plot
 from ui.text.numbers import minus
@@ -139,13 +139,11 @@ def _guess(plan: Regression) -> Guess | None:
     truth = after.step_size(plan, other)
     if truth is None:
         return None
-    options = {
-        name: Choice(TEXT(f"guess {name}"), TEXT(f"reply {name}")) for name in ("longer", "same", "shorter")
-    }
     examples = {"examples": plan.examples, "other": other.examples}
-    return Guess(
+    return Guess.of(
+        TEXT,
+        truth,
         TEXT("guess", **examples),
-        *offered(truth, options),
         TEXT("outcome", **examples, **truth.numbers),
         {TRAINED_ON: other.examples},
     )

@@ -44,7 +44,7 @@ from ui import content, explain, guess, session, widgets
 from ui.background_jobs import begun
 from ui.figures import specs as go
 from ui.figures.theme import base_layout
-from ui.guess import Choice, Guess, offered
+from ui.guess import Guess
 from ui.page_frame import View
 from ui.players.plot import plot
 from ui.text.markdown import safe
@@ -223,14 +223,12 @@ def _guess(plan: Plan, other: float, now: Sequence[Looks], then: Sequence[Looks]
     truth = truths.beta(now, then)
     if truth is None:
         return None
-    options = {
-        name: Choice(TEXT(f"guess {name}"), TEXT(f"reply {name}")) for name in ("farther", "same", "nearer")
-    }
     before, here, there = (truth.numbers[name] for name in ("before", "now", "then"))
     of_word = plan.taste.of_word
-    return Guess(
+    return Guess.of(
+        TEXT,
+        truth,
         TEXT("word guess" if of_word else "guess", before=before, now=here, beta=other),
-        *offered(truth, options, TEXT(f"holds {truth.right}")),
         TEXT("outcome of a word" if of_word else "outcome", then=there, runs=len(then)),
         {"preferred_beta": other},
     )

@@ -43,7 +43,7 @@ from pages.lab.after.stored_runs import (
 from ui import content, explain, guess, widgets
 from ui.figures import specs as go
 from ui.figures.theme import colour
-from ui.guess import Choice, Guess, offered
+from ui.guess import Guess
 from ui.page_frame import Parts, View
 from ui.players.plot import plot
 from ui.text.numbers import minus
@@ -174,15 +174,8 @@ def _guess(runs: Sequence[Sequence[RewardEvaluation]]) -> Guess | None:
     truth = truths.hacked(runs)
     if truth is None:
         return None
-    options = {
-        name: Choice(TEXT(f"guess {name}"), TEXT(f"reply {name}")) for name in ("same", "half", "none")
-    }
-    return Guess(
-        TEXT["guess"],
-        *offered(truth, options, TEXT(f"holds {truth.right}")),
-        TEXT("outcome", runs=len(runs), **truth.numbers),
-        {"reward_for": "ends in 0"},
-    )
+    outcome = TEXT("outcome", runs=len(runs), **truth.numbers)
+    return Guess.of(TEXT, truth, TEXT["guess"], outcome, {"reward_for": "ends in 0"})
 
 
 def table(looks: Sequence[RewardEvaluation]) -> pd.DataFrame:

@@ -27,7 +27,7 @@ from engine.lab.guesses import training
 from engine.service.state import RunView
 from ui import content, memo, session, widgets
 from ui.figures.patterns import pattern_heatmap
-from ui.guess import Choice, Guess, ask, offered
+from ui.guess import Guess, ask
 from ui.models import RUN, model_after
 from ui.page_frame import View, Words
 from ui.players.plot import plot
@@ -53,7 +53,9 @@ def draw() -> None:
         repeats = stored.repeats_of(views) if stored else ()
         return answer(compare_twins(views, corpus.text, repeats))
 
-    vocab_size = bug.race.runs[0].spec.model.vocab_size if bug else _vocab_size(text or corpus.text)
+    vocab_size = (
+        bug.race.runs[0].spec.model.vocab_size if bug else corpora.from_text(text or corpus.text).vocab_size
+    )
     show_race(
         f"fault_{fault.name}",
         fault.title,
@@ -83,10 +85,6 @@ def _choose() -> Fault:
 def _corpus() -> Corpus:
     """Tiny Shakespeare; where it is not here and cannot be fetched, the text that every Python carries."""
     return session.corpus(CORPUS if corpora.shakespeare_path() else "python")
-
-
-def _vocab_size(text: str) -> int:
-    return corpora.from_text(text).vocab_size
 
 
 @memo.loaded()
@@ -220,15 +218,11 @@ def _guess(fault: Fault, text: str) -> Guess | None:
     truth = training.mistake(compare_twins(bug.race.runs, text, bug.race.repeats))
     if truth is None:
         return None
-    options = {
-        name: Choice(TEXT(f"guess {name}"), TEXT(f"reply {name}")) for name in ("better", "same", "worse")
-    }
-    choices, right = offered(truth, options, TEXT(f"holds {truth.right}"))
     outcome = "outcome" if math.isfinite(truth.numbers["broken"]) else "outcome diverges"
-    return Guess(
+    return Guess.of(
+        TEXT,
+        truth,
         TEXT("guess", title=fault.title),
-        choices,
-        right,
         TEXT(outcome, **truth.numbers),
         {"fault": fault.name},
     )

@@ -24,6 +24,7 @@ from engine.experiments.scaling import (
     measure,
     shipped,
 )
+from engine.lab.guesses import Truth
 from engine.ledger import ledger
 from engine.ledger.budget import LAWS
 from engine.measure.isoflop import power_law, valley
@@ -31,7 +32,7 @@ from ui import content, explain, guess, widgets
 from ui.background_jobs import begun, measured
 from ui.figures import specs as go
 from ui.figures.theme import colour
-from ui.guess import Choice, Guess
+from ui.guess import Guess
 from ui.page_frame import View
 from ui.players.plot import plot
 from ui.text.numbers import scientific
@@ -242,15 +243,12 @@ def next_valley(fitted: Fit, budget: float, after: float) -> Guess | None:
         return None
     here, there = (fitted.valleys[each].parameters for each in (budget, after))
     exponent = fitted.exponent(budget, after)
-    times = f"{after / budget:.2g}"
-    return Guess(
+    times = after / budget
+    right = "same" if exponent < SAME else "all" if exponent > ALL else "larger"
+    return Guess.of(
+        TEXT,
+        Truth(right, ("same", "larger", "all"), {"times": times}),
         TEXT("next", power=power(budget), best=about(here), times=times),
-        (
-            Choice(TEXT["next same"], TEXT["next reply same"]),
-            Choice(TEXT("next larger", times=times), TEXT["next reply larger"]),
-            Choice(TEXT("next all", times=times), TEXT["next reply all"]),
-        ),
-        0 if exponent < SAME else 2 if exponent > ALL else 1,
         TEXT("next outcome", best=about(there), times=there / here),
         {"ladder_flops": after},
     )
@@ -262,11 +260,12 @@ def where_it_falls(fitted: Fit, budget: float, parameters: int) -> Guess | None:
         return None
     best = fitted.valleys[budget]
     expected = float(best.at(np.array(float(parameters))))
-    small = parameters < best.parameters
-    return Guess(
+    aside = "small" if parameters < best.parameters else "large"
+    right = "near" if expected - best.loss <= NEAR else aside
+    return Guess.of(
+        TEXT,
+        Truth(right, ("near", "small", "large"), {}),
         TEXT("falls", parameters=parameters, power=power(budget)),
-        tuple(Choice(TEXT(f"falls {case}"), TEXT(f"reply {case}")) for case in ("near", "small", "large")),
-        0 if expected - best.loss <= NEAR else 1 if small else 2,
         TEXT("landing", expected=expected, lowest=best.loss, best=about(best.parameters)),
     )
 

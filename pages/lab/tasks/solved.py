@@ -21,7 +21,7 @@ from engine.presets.task_recipes import task_recipe
 from engine.sample import complete
 from engine.sample.problems import Answered, answered, ask, lines_of
 from engine.weights.checkpoints import Checkpoint
-from pages.lab.tasks.task_models import choose_task, look_inside, shipped, task_chosen
+from pages.lab.tasks.task_models import choose_task, look_inside, shipped
 from ui import content, explain, memo, session, site, widgets
 from ui.figures import specs as go
 from ui.figures.theme import colour
@@ -326,7 +326,7 @@ def _named(floor: float) -> dict[str, Any]:
 
 def _groks() -> bool:
     """True if the task that is chosen is the one that groks, before it is drawn."""
-    return task_chosen(list(TASKS)).name == GROKS
+    return widgets.settled(TASKS, "task") == GROKS
 
 
 def _variant() -> str:

@@ -17,16 +17,8 @@ from ui.models import TASK, task_model
 
 def choose_task(names: Sequence[str]) -> Task:
     """Draws the choice of one of some tasks; it goes along from view to view."""
-    return MODELLED[widgets.select("Task", _titles(names), "task", kind="pills", hidden=True, wrap=True)]
-
-
-def task_chosen(names: Sequence[str]) -> Task:
-    """Returns the task that `choose_task` will show, before it is drawn."""
-    return MODELLED[widgets.settled(_titles(names), "task")]
-
-
-def _titles(names: Sequence[str]) -> dict[str, str]:
-    return {name: MODELLED[name].title for name in names}
+    titles = {name: MODELLED[name].title for name in names}
+    return MODELLED[widgets.select("Task", titles, "task", kind="pills", hidden=True, wrap=True)]
 
 
 def shipped(task: Task) -> tuple[Checkpoint, TaskCurve, Corpus]:

@@ -17,13 +17,13 @@ from pages.models.parameters.choice import (
     Choice,
     NamedModel,
     choose,
-    first_model,
     named_model,
+    options,
     plain,
-    say_changes,
 )
 from ui import content, fields, session, widgets
 from ui.fields import Control
+from ui.models import PRETRAINED, RUN
 from ui.text.markdown import safe
 
 TEXT = content.beside(__file__)
@@ -81,7 +81,7 @@ def chosen_model() -> Choice:
     """
     line = st.container(horizontal=True, vertical_alignment="center", gap="small")
     with line:
-        name = choose(TEXT["model"], MODEL, first_model())
+        name = choose(TEXT["model"], MODEL, _first())
     problem = st.container()
     try:
         choice = plain(name)
@@ -107,10 +107,19 @@ def chosen_model() -> Choice:
         for field, (before, value) in _changes(choice.base.config, counted.config).items()
     }
     if changed:
-        with line:
-            say_changes(changed)
+        changes = ", ".join(f"`{field}` {before} → {after}" for field, (before, after) in changed.items())
+        line.caption(TEXT("changes", changes=content.Filled(changes)), width="content")
     title = str(TEXT("changed", model=choice.title)) if changed else choice.title
     return replace(choice, ledger=counted, changed=changed, title=title)
+
+
+def _first() -> str:
+    """The model of another page or of a link for all pages, if that is a run or a model of others;
+    else the best known one.
+    """
+    linked = st.session_state.get("kept_model") or widgets.read_url("model")
+    other = isinstance(linked, str) and linked.startswith((RUN, PRETRAINED))
+    return str(linked) if other and linked in options() else FIRST
 
 
 def _below(written: NamedModel, config: ModelConfig) -> ModelConfig | None:

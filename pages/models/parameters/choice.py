@@ -159,18 +159,3 @@ def _published(name: str) -> str:
         licence=content.Filled(known.licence),
         source=content.Filled(known.source),
     )
-
-
-def first_model() -> str:
-    """Returns the model of another page or of a link for all pages, if that is a run or a model of others;
-    else the best known one.
-    """
-    linked = st.session_state.get("kept_model") or widgets.read_url("model")
-    other = isinstance(linked, str) and linked.startswith((RUN, PRETRAINED))
-    return str(linked) if other and linked in options() else FIRST
-
-
-def say_changes(changed: Mapping[str, tuple[Any, Any]]) -> None:
-    """Draws the fields that were changed, with both values."""
-    changes = ", ".join(f"`{field}` {before} → {after}" for field, (before, after) in changed.items())
-    st.caption(TEXT("changed", changes=content.Filled(changes)), width="content")

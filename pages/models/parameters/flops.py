@@ -23,7 +23,7 @@ from pages.models.parameters.length import LENGTHS, chosen_length, length_axis, 
 from ui import content, explain, guess
 from ui.figures import specs as go
 from ui.figures.theme import colour
-from ui.guess import Guess, offered
+from ui.guess import Guess
 from ui.page_frame import View
 from ui.players.plot import plot
 from ui.text.numbers import flop, percent
@@ -43,7 +43,7 @@ def draw(choice: Choice) -> None:
     rest folded.
     """
     ledger = choice.ledger
-    tokens = length_slider("parameters_length", ledger.config.context)
+    tokens = length_slider(ledger.config.context)
     flops = ledger.flops(tokens)
     lengths = np.unique(np.append(np.geomspace(LENGTHS[0], LENGTHS[-1], 121).round(), LENGTHS)).astype(
         np.int64
@@ -81,15 +81,11 @@ def longer(choice: Choice, tokens: int) -> Guess | None:
     if double is None:
         return None
     truth = sizes.longer(choice.ledger, tokens)
-    kinds = ("same", "between", "twice")
-    answers = {kind: guess.Choice(TEXT(f"answer {kind}"), TEXT(f"reply {kind}")) for kind in kinds}
-    choices, right = offered(truth, answers, TEXT(f"holds {truth.right}"))
-    n = truth.numbers
-    return Guess(
+    return Guess.of(
+        TEXT,
+        truth,
         TEXT("guess", tokens=tokens, double=double),
-        choices,
-        right,
-        TEXT("guessed", before=n["before"], after=n["after"], times=n["times"]),
+        TEXT("outcome", **truth.numbers),
         {"parameters_length": double},
     )
 

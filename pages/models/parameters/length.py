@@ -14,11 +14,11 @@ TEXT = content.beside(__file__)
 LENGTHS = tuple(2**k for k in range(4, 21))  # 16 to a million tokens
 
 
-def length_slider(key: str, fallback: int) -> int:
+def length_slider(fallback: int) -> int:
     """Draws the slider for the length of the text, a power of two."""
     nearest = min(LENGTHS, key=lambda n: abs(np.log(n / max(fallback, 1))))
     # written without commas: the label is what a link holds
-    return widgets.slide_over(TEXT["slider"], LENGTHS, nearest, key)
+    return widgets.slide_over(TEXT["slider"], LENGTHS, nearest, "parameters_length")
 
 
 def length_axis(lengths: np.ndarray) -> dict[str, Any]:

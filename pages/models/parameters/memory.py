@@ -23,7 +23,7 @@ from pages.models.parameters.length import LENGTHS, chosen_length, length_axis, 
 from ui import content, explain, guess, widgets
 from ui.figures import specs as go
 from ui.figures.theme import colour
-from ui.guess import Guess, offered
+from ui.guess import Guess
 from ui.page_frame import View
 from ui.players.plot import plot
 from ui.text.numbers import gigabytes
@@ -58,7 +58,7 @@ def draw(choice: Choice) -> None:
     dtype = widgets.select(TEXT["precision"], list(DTYPES), "parameters_dtype", first=DTYPE, container=left)
     batch = widgets.slide_over(TEXT["batch"], BATCHES, 1, "parameters_batch", container=middle)
     with right:
-        tokens = length_slider("parameters_length", ledger.config.context)
+        tokens = length_slider(ledger.config.context)
     names = {f"{size // GB} GB {name.removeprefix('big ')}": size for name, size in DEVICES.items()}
     device = smallest(ledger, names, dtype, batch, tokens)
     explain.answer(memory_needed(choice, dtype, batch, tokens, device))
@@ -95,16 +95,13 @@ def single_key_head(choice: Choice, dtype: str, batch: int, tokens: int) -> Gues
     if truth is None:
         return None
     n = truth.numbers
-    answers = {
-        name: guess.Choice(gigabytes(n[name]), TEXT(f"reply {name}")) for name in ("part", "half", "same")
-    }
-    choices, right = offered(truth, answers)
-    return Guess(
+    return Guess.of(
+        TEXT,
+        truth,
         TEXT("guess", before=n["before"], heads=choice.config.n_kv_heads),
-        choices,
-        right,
-        TEXT("guessed", before=n["before"], found=n["found"]),
+        TEXT("outcome", before=n["before"], found=n["found"]),
         {"parameters_n_kv_heads": 1},
+        {name: gigabytes(n[name]) for name in truth.offered},
     )
 
 

@@ -26,7 +26,7 @@ from pages.models.parameters.components import (
 from ui import content, explain, guess
 from ui.figures import specs as go
 from ui.figures.theme import colour
-from ui.guess import Guess, offered
+from ui.guess import Guess
 from ui.page_frame import View
 from ui.players.plot import plot
 from ui.text.numbers import percent, short
@@ -73,15 +73,11 @@ def wider(choice: Choice) -> Guess | None:
     if other is None or fields["d_model"] > SLIDERS["d_model"][1]:
         return None
     truth = sizes.wider(choice.ledger, other)
-    kinds = ("twice", "between", "four")
-    answers = {kind: guess.Choice(TEXT(f"answer {kind}"), TEXT(f"reply {kind}")) for kind in kinds}
-    choices, right = offered(truth, answers, TEXT(f"holds {truth.right}"))
-    n = truth.numbers
-    return Guess(
+    return Guess.of(
+        TEXT,
+        truth,
         TEXT("guess", wide=fields["d_model"], now=choice.config.d_model),
-        choices,
-        right,
-        TEXT("guessed", before=n["before"], after=n["after"], times=n["times"]),
+        TEXT("outcome", **truth.numbers),
         {f"parameters_{field}": value for field, value in fields.items()},
     )
 

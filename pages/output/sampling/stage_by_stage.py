@@ -20,7 +20,7 @@ from ui.figures import specs as go
 from ui.figures.axes import token_axis
 from ui.figures.labels import LETTER, crowded, plain
 from ui.figures.theme import SEQUENTIAL, colour
-from ui.guess import Choice, Guess, ask, offered
+from ui.guess import Guess, ask
 from ui.model_bar import Subject
 from ui.model_needs import SAYS
 from ui.page_frame import View
@@ -93,12 +93,9 @@ def nucleus(logits: np.ndarray) -> Guess | None:
     if truth is None:
         return None
     n = truth.numbers
-    choices = {
-        name: Choice(f"{n[name]:,.0f}", TEXT(f"reply {name}", found=n["found"]))
-        for name in sorted(truth.offered, key=n.__getitem__)
-    }
-    outcome = TEXT("guessed", found=n["found"], mass=n["mass"])
-    return Guess(TEXT("guess", vocab=len(logits)), *offered(truth, choices), outcome)
+    choices = {name: f"{n[name]:,.0f}" for name in sorted(truth.offered, key=n.__getitem__)}
+    question, outcome = TEXT("guess", vocab=len(logits)), TEXT("outcome", found=n["found"], mass=n["mass"])
+    return Guess.of(TEXT, truth, question, outcome, choices=choices)
 
 
 def _strategies(subject: Subject, position: int, logits: np.ndarray) -> None:

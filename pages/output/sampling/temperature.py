@@ -23,7 +23,7 @@ from ui.figures import specs as go
 from ui.figures.axes import MONO
 from ui.figures.labels import plain
 from ui.figures.theme import base_layout, colour
-from ui.guess import Choice, Guess, ask, offered
+from ui.guess import Guess, ask
 from ui.layout import scrolled
 from ui.model_bar import Subject
 from ui.model_needs import SAYS
@@ -95,12 +95,9 @@ def colder(logits: np.ndarray, vocabulary: Sequence[str]) -> Guess | None:
         return None
     n = truth.numbers
     first, second = (vocabulary[i] for i in likeliest_ids(logits, 2))
-    choices = {
-        name: Choice(TEXT("times", ratio=n[name]), TEXT(f"reply {name}"))
-        for name in ("same", "doubled", "squared")
-    }
+    choices = {name: TEXT("times", ratio=n[name]) for name in ("same", "doubled", "squared")}
     question = TEXT("guess", first=first, second=second, same=n["same"])
-    return Guess(question, *offered(truth, choices), TEXT("guessed", found=n["found"]))
+    return Guess.of(TEXT, truth, question, TEXT("outcome", found=n["found"]), choices=choices)
 
 
 def _charts(subject: Subject, order: np.ndarray, records: list[Stage], logits: np.ndarray) -> None:

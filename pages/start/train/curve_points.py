@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pandas as pd
 
 from engine.service.history import History
-from engine.training.records import Evaluation
 
 
 def curve_table(history: History) -> pd.DataFrame:
@@ -41,13 +38,6 @@ def curve_table(history: History) -> pd.DataFrame:
         ],
     ).drop_duplicates("step", keep="last")
     return steps.merge(looked, on="step", how="outer").sort_values("step", ignore_index=True)
-
-
-def newest_of_each(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
-    """Returns one for each step: a training ends with a quick look and one at the whole split,
-    which counts.
-    """
-    return list({look.step: look for look in evaluations}.values())
 
 
 def spread(count: int, points: int) -> np.ndarray:

@@ -23,7 +23,6 @@ from engine.training.compare import MeanLoss
 from engine.training.numerics import perplexity
 from engine.training.records import Evaluation, Sample
 from engine.training.train import warning
-from pages.start.train.curve_points import newest_of_each
 from ui import content, run_text, site
 from ui.figures.losses import FLOOR
 from ui.figures.solved import Solved, solved_curves
@@ -184,7 +183,9 @@ class OfAnswers(OfText):
         )
 
     def draw_shares(self, view: RunView, height: int) -> None:
-        looks = [look for look in newest_of_each(view.history.evaluations) if look.task is not None]
+        # A training ends with a quick look and one at the whole split, which counts.
+        newest = {look.step: look for look in view.history.evaluations}.values()
+        looks = [look for look in newest if look.task is not None]
         steps = np.array([look.step for look in looks])
         parts: dict[str, tuple[str, list[float]]] = {
             TEXT["held out"]: ("validation", [look.task.validation for look in looks if look.task]),

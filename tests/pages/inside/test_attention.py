@@ -33,6 +33,7 @@ from tests.pages.helpers import FOLDS, chosen, opened, said, unescaped
 from tests.pages.inside.models import of_letters, only_this, shipped
 from tests.pages.stage import StageManager
 from ui.site import ROOT
+from ui.text.markdown import safe
 from ui.text.numbers import scientific
 
 PAGE = "inside/attention"
@@ -340,7 +341,7 @@ def test_without_the_stored_trainings_the_mask_says_so(monkeypatch: pytest.Monke
         raise CheckpointError("unmasked.json lacks 1 of 2 runs")
 
     monkeypatch.setattr("pages.inside.attention.mask.shipped", shipped)
-    assert [each.value for each in attention("mask").info] == ["unmasked.json lacks 1 of 2 runs"]
+    assert [each.value for each in attention("mask").info] == [safe("unmasked.json lacks 1 of 2 runs")]
 
 
 def test_the_mask_is_shown_on_and_off_and_what_a_training_makes_of_it(drawn: dict[str, Drawn]):

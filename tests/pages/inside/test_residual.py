@@ -24,6 +24,7 @@ from tests.pages.inside.models import ALPHABET, of_letters, only_this
 from tests.pages.stage import StageManager
 from ui import session as state
 from ui.site import ROOT
+from ui.text.markdown import safe
 from ui.text.numbers import minus
 
 PAGE = "inside/residual"
@@ -262,7 +263,7 @@ def test_without_the_stored_pairs_a_sentence_is_shown(monkeypatch):
         raise CheckpointError("residuals.json lacks 3 of 8 runs")
 
     monkeypatch.setattr("pages.inside.residual.residuals_on_off._shipped", shipped)
-    assert [each.value for each in residual("highway").info] == ["residuals.json lacks 3 of 8 runs"]
+    assert [each.value for each in residual("highway").info] == [safe("residuals.json lacks 3 of 8 runs")]
 
 
 @pytest.mark.usefixtures("measured_anew")

@@ -6,14 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import streamlit as st
 
+from engine.errors import CheckpointError
 from engine.experiments.finetune_runs import REAL, SMALL, FinetuneRun, shipped
 from engine.training.post_training.lessons import STYLES, TOPICS, Setting, TextLesson
-from pages.lab.after.stored_runs import stored_runs
 from ui import content, models
 from ui.figures import specs as go
 from ui.figures.theme import colour
 from ui.model_bar import Subject
+from ui.text.markdown import safe
 
 TEXT = content.beside(__file__)
 
@@ -33,8 +35,12 @@ def stored(subject: Subject, setting: Setting) -> tuple[FinetuneRun, ...]:
     )
     if model != (SMALL if isinstance(topic, TextLesson) else models.PRETRAINED + REAL):
         return ()
+    try:
+        runs = shipped()
+    except CheckpointError as error:
+        st.info(safe(str(error)))
+        return ()
     wanted = name, setting.recipe.rank, setting.rehearse
-    runs = stored_runs(shipped)
     alike = [run for run in runs if (run.plan.lesson, run.plan.rank, run.plan.rehearse) == wanted]
     return tuple(_up_to(run, setting.recipe.steps) for run in alike)
 

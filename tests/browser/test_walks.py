@@ -207,7 +207,7 @@ def test_a_course_from_its_first_scene_to_the_last_and_back_one_by_one(walk):
             walk.compare()
     page.go_back()
     page.locator('h1:has-text("Courses")').wait_for()
-    assert page.locator(".gf-tour").count() == 0
+    expect(page.locator(".gf-tour")).to_have_count(0)
     walk.check()
 
 

@@ -20,12 +20,16 @@ Link = tuple[str, tuple[tuple[str, str], ...]]  # the address of a page, and wha
 def listening() -> Iterator[set[str]]:
     """The names that are read of an address meanwhile, by whatever code, whether it holds them or not."""
     heard: set[str] = set()
-    get, bind = QueryParams.__getitem__, QueryParams.bind_widget
+    get, get_all, bind = QueryParams.__getitem__, QueryParams.get_all, QueryParams.bind_widget
 
-    # Streamlit's own: every way of reading st.query_params ends in one of its items
+    # Streamlit's own: every way of reading st.query_params ends in one of its items, or in all of a name
     def reads(self: QueryParams, name: str) -> str:
         heard.add(name)
         return get(self, name)
+
+    def reads_all(self: QueryParams, name: str) -> list[str]:
+        heard.add(name)
+        return get_all(self, name)
 
     # Streamlit's own: a widget with bind="query-params" takes its first value when it is bound
     def binds(self: QueryParams, **about: Any) -> None:
@@ -33,10 +37,12 @@ def listening() -> Iterator[set[str]]:
         bind(self, **about)
 
     QueryParams.__getitem__, QueryParams.bind_widget = reads, binds  # type: ignore[method-assign, assignment]
+    QueryParams.get_all = reads_all  # type: ignore[method-assign, assignment]
     try:
         yield heard
     finally:
         QueryParams.__getitem__, QueryParams.bind_widget = get, bind  # type: ignore[method-assign]
+        QueryParams.get_all = get_all  # type: ignore[method-assign]
 
 
 def links() -> list[Link]:

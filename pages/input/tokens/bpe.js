@@ -93,7 +93,7 @@ function tell(self) {
   if (self.steps.playing()) return
   self.timer = setTimeout(() => {
     const at = `${self.steps.at},${self.token}`
-    if (at !== self.sent) self.trigger("at", (self.sent = at))
+    if (at !== self.sent && !self.steps.playing()) self.trigger("at", (self.sent = at))
   }, REST_MS)
 }
 

@@ -185,4 +185,4 @@ nginx:
 
 clean:
 	@rm -rf $(VENV) node_modules .site .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	@find engine ui pages tests benchmarks docs glassformer -name __pycache__ -prune -exec rm -rf {} +
+	@find engine studies runs ui pages tests benchmarks docs glassformer -name __pycache__ -prune -exec rm -rf {} +

@@ -4,7 +4,7 @@ process.
 
 import os
 
-# As the app's workers do (engine/service/processes.py): a thread that waits soon gives its core away, so that
+# As the app's workers do (runs/processes.py): a thread that waits soon gives its core away, so that
 # a busy neighbour slows a step by its share and not tenfold. Before torch is imported, for ours and for every
 # peer.
 os.environ.setdefault("GOMP_SPINCOUNT", "2000")

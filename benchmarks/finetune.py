@@ -23,8 +23,8 @@ from benchmarks.report import Goals, finish, table
 from engine.config import ModelConfig
 from engine.model import Transformer, build
 from engine.presets import PRESETS
-from engine.training.post_training.finetune import IGNORED, FinetuneRecipe, FinetuneStep, fine_tune_on
-from engine.weights.export.hugging_face import plan
+from studies.after.finetune import IGNORED, FinetuneRecipe, FinetuneStep, fine_tune_on
+from studies.weights.export.hugging_face import plan
 
 GOALS: Goals = {"vs_peft": (">=", 1.0)}
 SENTENCES, LENGTH = 7, 14  # as in the app

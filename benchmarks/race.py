@@ -24,11 +24,11 @@ from benchmarks.report import Goals, finish, table
 from engine.config import ModelConfig, TrainConfig
 from engine.data import corpora
 from engine.data.corpus import Corpus
-from engine.service import profiles
 from engine.training.numerics import keep_memory
-from engine.training.race import Entrant, race
 from engine.training.records import Record
 from engine.training.train import train
+from runs import profiles
+from runs.race import Entrant, race
 from tests.browser.server import serve
 
 GOALS: Goals = {"cost.cpu": ("<=", 1.05), "press_ms.with_race": ("<=", 300.0)}

@@ -3,7 +3,7 @@
 
 The preset, and the same with one thing otherwise, each trained over several seeds. For each: the loss over the
 whole validation split of Tiny Shakespeare after the last step (nats per character, windows as long as the
-context), the operations of the whole training (in 10^9: products by the ledger, where engine.ledger.flops says
+context), the operations of the whole training (in 10^9: products by the ledger, where studies.costs.flops says
 what counts, and those of Muon's iterations), and the processor's seconds of its steps alone. What the preset says was tried was measured by this, on one
 thread. Losses and operations are the same on the same machine every time; seconds are a matter of the machine.
 """
@@ -23,14 +23,14 @@ from benchmarks.report import Goals, finish, table
 from engine.config import ModelConfig, TrainConfig
 from engine.data import corpora
 from engine.data.corpus import Corpus
-from engine.ledger import ledger
-from engine.measure.attention.head_scores import head_scores
 from engine.model import build
 from engine.presets import PRESETS
 from engine.training.numerics import choose, keep_memory
 from engine.training.optim import layout
 from engine.training.records import Evaluation, Step
 from engine.training.train import train
+from studies.attention.head_scores import head_scores
+from studies.costs.ledger import ledger
 
 Otherwise = tuple[Mapping[str, Any], Mapping[str, Any]]  # what of the model, what of the training
 

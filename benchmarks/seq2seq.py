@@ -5,7 +5,7 @@ keys and values gains when it writes; each pair interleaved in one run.
 
 Both hold the same parameters (biases everywhere, a norm after each stack, one embedding for sources, targets
 and the output) and learn from the same padded batches with the same masks. Ours is the app's own path:
-engine.seq2seq with its probes in place, engine.training.optim. Theirs is eager, with fused AdamW, as in a
+studies.pairs.seq2seq with its probes in place, engine.training.optim. Theirs is eager, with fused AdamW, as in a
 tutorial.
 
 Writing: greedy, one source at a time and 64 at once, to the full length (no target ends early), with keys and
@@ -25,13 +25,13 @@ from torch import Tensor, nn
 
 from benchmarks.report import Goals, finish, table
 from engine.config import ModelConfig, Seq2SeqConfig, TrainConfig
-from engine.data.pairs import Rows, padded
-from engine.data.tokenizers.pairs import BEGIN, END, PAD
-from engine.sample.pairs import pair_steps, write_targets
-from engine.seq2seq import Seq2Seq, build_pair
 from engine.training.numerics import choose, keep_memory
 from engine.training.optim import Optimiser
-from engine.training.train_pairs import PairBatch, pair_loss, teacher_forced
+from studies.pairs.dataset import Rows, padded
+from studies.pairs.generate import pair_steps, write_targets
+from studies.pairs.seq2seq import Seq2Seq, build_pair
+from studies.pairs.tokenizer import BEGIN, END, PAD
+from studies.pairs.train import PairBatch, pair_loss, teacher_forced
 
 VOCAB, WRITTEN = 40, 48
 CONFIGS = {"A": (64, 2, 4, 24, 64), "B": (128, 3, 4, 48, 64)}  # d_model, layers, heads, length, batch

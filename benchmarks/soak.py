@@ -26,7 +26,7 @@ from typing import Any
 
 from benchmarks.load import GONE, Operator, Tally, attend, server, tour
 from benchmarks.visitor import Broken, Visitor
-from engine.service.profiles import PROFILES
+from runs.profiles import PROFILES
 from tests.engine.running import workers_of
 
 KILL, TEAR, BREAK = (

@@ -30,7 +30,7 @@ from typing import Any
 from streamlit.testing.v1 import AppTest
 
 from benchmarks.report import Goals, finish, table
-from engine.weights.pretrained import sources
+from studies.weights.pretrained import sources
 from tests.browser.server import ARGUMENTS, chromium_path, serve
 from ui.models import FIRST_MODEL, PRETRAINED, REAL_MODEL
 from ui.site import ROOT, Entry, built

@@ -7,5 +7,5 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 
-for name in ("engine", "ui", "pages"):
+for name in ("engine", "studies", "runs", "ui", "pages"):
     compileall.compile_dir(ROOT / name, quiet=2)

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args, get_origin, get_type_hints
 
 from engine.errors import ConfigError
-from engine.parts.cards.norms import NORM_CARDS
+from studies.costs.cards.norms import NORM_CARDS
 
 if TYPE_CHECKING:
     Norm = str

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 
 class BlockStack(nn.Module):
-    """Positions, blocks and the last norm. A Transformer is one; an encoder-decoder (engine.seq2seq) is two
-    over one embedding.
+    """Positions, blocks and the last norm. A Transformer is one; an encoder-decoder (studies.pairs.seq2seq)
+    is two over one embedding.
 
     `crossing`: each block reads a memory too.
     """

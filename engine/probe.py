@@ -46,7 +46,7 @@ AXES: dict[str, tuple[str, ...]] = {
     # The stream between attention and feed-forward network: before norm1 in post-norm, absent in parallel
     # blocks.
     "resid_mid": _STREAM,
-    # A decoder's second attention, whose keys are the positions of the source: engine.seq2seq.
+    # A decoder's second attention, whose keys are the positions of the source: studies.pairs.seq2seq.
     "cross_norm": _STREAM,  # as above, for cross-attention
     "cross_q": _HEADS,
     "cross_k": _KV,

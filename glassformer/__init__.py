@@ -1,9 +1,10 @@
-"""Glassformer as an installed package: the command `glassformer`, and the library `glassformer.engine`.
+"""Glassformer as an installed package: the command `glassformer`, and the library: `glassformer.engine`,
+`glassformer.studies` and `glassformer.runs`.
 
-In a wheel, app, pages and engine lie in glassformer/_app, where no name of theirs clashes with another
-package's; in a checkout they lie beside this folder. `glassformer.engine` is an alias of `engine`, whose
-modules import each other by that name: none of them is loaded twice. After it `import engine` gives
-the same modules. `app`, `pages` and `ui` stay out of reach: a notebook may have modules of these names.
+In a wheel, these and the app lie in glassformer/_app, where no name of theirs clashes with another package's;
+in a checkout they lie beside this folder. `glassformer.engine` is an alias of `engine`, whose modules import
+each other by that name: none of them is loaded twice. After it `import engine` and `import studies` give the
+same modules. `app`, `pages` and `ui` stay out of reach: a notebook may have modules of these names.
 """
 
 from __future__ import annotations
@@ -21,20 +22,24 @@ __version__ = "1.0.0"
 
 _HERE = Path(__file__).resolve().parent
 ROOT = _HERE / "_app" if (_HERE / "_app").is_dir() else _HERE.parent
-_ALIAS = f"{__name__}.engine"
+LIBRARY = ("engine", "studies", "runs")
+_ALIASES = tuple(f"{__name__}.{name}" for name in LIBRARY)
 
 
-class _EngineFinder(MetaPathFinder, Loader):
-    """Finds glassformer.engine and all below it, the modules of `engine`; from then on `engine`, too."""
+class _LibraryFinder(MetaPathFinder, Loader):
+    """Finds glassformer.engine and all below it, the modules of `engine`, and the like; from then on `engine`
+    and the others, too.
+    """
 
-    wanted = False  # until something below the alias is imported, `engine` is whatever Python finds
+    wanted = False  # until something below an alias is imported, `engine` is whatever Python finds
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if name == "engine" and self.wanted:
+        if name in LIBRARY and self.wanted:
             return PathFinder.find_spec(name, [str(ROOT)])
-        return spec_from_loader(name, self) if name == _ALIAS or name.startswith(f"{_ALIAS}.") else None
+        alias = any(name == one or name.startswith(f"{one}.") for one in _ALIASES)
+        return spec_from_loader(name, self) if alias else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         self._check()
@@ -50,12 +55,13 @@ class _EngineFinder(MetaPathFinder, Loader):
 
     @staticmethod
     def _check() -> None:
-        other = sys.modules.get("engine")
-        if other is not None and ROOT / "engine" not in map(Path, getattr(other, "__path__", ())):
-            raise ImportError(
-                f"another package called engine is loaded already ({getattr(other, '__file__', other)}):"
-                " import glassformer.engine before it, or in another process"
-            )
+        for name in LIBRARY:
+            other = sys.modules.get(name)
+            if other is not None and ROOT / name not in map(Path, getattr(other, "__path__", ())):
+                raise ImportError(
+                    f"another package called {name} is loaded already ({getattr(other, '__file__', other)}):"
+                    f" import glassformer.{name} before it, or in another process"
+                )
 
 
-sys.meta_path.insert(0, _EngineFinder())
+sys.meta_path.insert(0, _LibraryFinder())

@@ -109,7 +109,7 @@ def choose_port(host: str, wanted: int | None) -> int:
 
 def fetch(model: str) -> str:
     """Fetches a published model into the cache folder, once. Returns a sentence, or exits with one."""
-    from engine.weights.pretrained import sources
+    from studies.weights.pretrained import sources
 
     name = MODELS[model]
     if path := sources.find(name):
@@ -155,9 +155,9 @@ def report() -> Iterator[str]:
     yield f"Glassformer {__version__} in {ROOT}"
     yield "Loading PyTorch: a few seconds ..."
     from engine.data import corpora
-    from engine.data.tokenizers import published
-    from engine.service.cpu_quota import cores
-    from engine.weights.pretrained import sources
+    from runs.cpu_quota import cores
+    from studies.tokens import published
+    from studies.weights.pretrained import sources
 
     yield f"Python {platform.python_version()}, {platform.system()} {platform.machine()}, {cores()} cores"
     yield ", ".join(f"{name} {importlib.metadata.version(name)}" for name in PACKAGES)
@@ -182,9 +182,9 @@ def _speed() -> str:
 
     from engine.data import corpora
     from engine.presets import PRESETS
-    from engine.service.profiles import PROFILES
     from engine.training.records import Step
     from engine.training.train import train
+    from runs.profiles import PROFILES
 
     preset, corpus = PRESETS["fast"], corpora.load("python")
     assert preset.train is not None

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-TOPS = ("", "engine", "ui", "pages", "docs", "tests")  # folders that any string may name
+TOPS = ("", "engine", "studies", "runs", "ui", "pages", "docs", "tests")  # folders that any string may name
 # A change of these is one of everything, and one of those reaches no test.
 SETTINGS = re.compile(r"requirements(-dev)?\.(txt|lock)|pyproject\.toml|\.streamlit/.*|tests/conftest\.py")
 SCRIPTS = re.compile(

@@ -5,13 +5,17 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from tests.test_source import LAYERS
+from tests.test_source import TOPICS
 
 ROOT = Path(__file__).resolve().parents[1]
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
 WIDTH = 24
-SHOWN = ("engine", "ui")  # their modules and packages; of the packages in DEEP what lies in them, too
-DEEP = ("engine/measure", "engine/weights", "engine/lab")
+SHOWN = (
+    "engine",
+    "studies",
+    "ui",
+)  # their modules and packages; of the packages in DEEP what lies in them, too
+DEEP = ("studies/weights", "studies/lab")
 
 
 def summary(path: Path) -> str:
@@ -36,23 +40,19 @@ def lines(folder: Path, depth: int = 1) -> list[str]:
 
 
 def house() -> str:
-    """The tree of engine/ and ui/, each with its first sentence."""
+    """The trees of the folders SHOWN, each with its first sentence."""
     blocks = ["\n".join([f"{name}/", *lines(ROOT / name)]) for name in SHOWN]
     return "```\n" + "\n".join(blocks) + "\n```"
 
 
-def layers() -> str:
-    """The layers of imports, the lowest first."""
-    return (
-        "```\n"
-        + "\n".join(f"{number:2}  {' '.join(names)}" for number, names in enumerate(LAYERS, 1))
-        + "\n```"
-    )
+def topics() -> str:
+    """The topics of studies/ and those that each may import, a line for each."""
+    return "```\n" + "\n".join(f"{name:{WIDTH}}{others}" for name, others in TOPICS.items()) + "\n```"
 
 
 def updated(text: str) -> str:
     """The document with both maps as they are now, each between its two comments."""
-    for name, block in (("house", house()), ("layers", layers())):
+    for name, block in (("house", house()), ("topics", topics())):
         before, start, rest = text.partition(f"<!-- {name} -->\n")
         _, end, after = rest.partition(f"<!-- end of {name} -->")
         text = before + start + block + "\n" + end + after

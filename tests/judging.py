@@ -35,15 +35,17 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-OURS = ("engine", "ui", "pages")  # whose modules can be changed
+OURS = ("engine", "studies", "runs", "ui", "pages")  # whose modules can be changed
 # The tests that judge a module, by its top folder; and what marks those among them that start processes
 JUDGES = {
     "engine": ("tests/engine",),
+    "studies": ("tests/engine",),
+    "runs": ("tests/engine",),
     "ui": ("tests/pages", "tests/ui"),
     "pages": ("tests/pages", "tests/ui"),
 }
 STARTERS = {
-    "tests/engine": r"subprocess|multiprocessing|ray|engine(?:\.| import .*)service|tests\.engine\.running",
+    "tests/engine": r"subprocess|multiprocessing|ray|\bruns(?:\.| import )|tests\.engine\.running",
     "tests/pages": r"subprocess|multiprocessing|tests\.browser",
     "tests/ui": r"subprocess|multiprocessing|tests\.browser",
 }
@@ -179,8 +181,8 @@ def judges(top: str) -> dict[str, str]:
 def likeliest(file: str, where: str = "") -> list[str]:
     """Returns the test files that may reach a function of a file, the most promising first.
 
-    >>> likeliest("engine/measure/positions/rope.py")[:2]
-    ['engine/measure/positions/rope.py', 'tests/engine/test_rope.py']
+    >>> likeliest("studies/positions/rope.py")[:2]
+    ['studies/positions/rope.py', 'tests/engine/test_rope.py']
     >>> likeliest("pages/inside/residual/wirings.py")[0]
     'tests/pages/inside/test_residual.py'
     """

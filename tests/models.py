@@ -3,8 +3,8 @@
 from functools import cache
 from typing import Any
 
-from engine.weights import checkpoints
-from engine.weights.pretrained import library, sources
+from engine import checkpoints
+from studies.weights.pretrained import library, sources
 from tests.conftest import ROOT
 
 SHIPPED = ["shakespeare-classic", "shakespeare-modern"]

@@ -24,7 +24,7 @@ def files(*folders: str) -> list[Path]:
 
 
 APP = ROOT / "app.py"
-ENGINE = files("engine")
+ENGINE = files("engine", "studies", "runs")  # what has no screen
 SCREEN = [*files("ui", "pages"), APP]
 EVERYTHING = [*ENGINE, *SCREEN]
 
@@ -58,7 +58,7 @@ def shown() -> Iterator[tuple[str, str]]:
     """Yields every string with a blank in it that a screen may show, with its file: of pages, ui, the lab, presets,
     cards, errors and the run service without docstrings; of texts, TOML files, courses and the browser's modules.
     """
-    folders = ("pages", "ui", "engine/lab", "engine/presets", "engine/parts/cards", "engine/service")
+    folders = ("pages", "ui", "studies/lab", "engine/presets", "studies/costs/cards", "runs")
     for path in [*files(*folders), ROOT / "engine" / "errors.py"]:
         documented = {id(node) for node in map(_docstring, nodes(path)) if node is not None}
         for node in nodes(path):

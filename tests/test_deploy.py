@@ -22,8 +22,8 @@ from benchmarks import texts
 from benchmarks.load import server
 from benchmarks.visitor import Visitor
 from engine.errors import RunError
-from engine.service import cluster
-from engine.service.profiles import GB, MB, PROFILES, Profile
+from runs import cluster
+from runs.profiles import GB, MB, PROFILES, Profile
 from tests.aside import aside
 from tests.browser.server import _free_port
 from tests.operating import NOBODY, answers, folder_for_others, metric, trained, unprivileged, wait

@@ -15,9 +15,9 @@ import pytest
 from packaging.requirements import Requirement
 
 from benchmarks.visitor import Visitor
-from engine.lab.exercises.notebooks import FIRST, NAMES, source_of
-from engine.weights.pretrained import sources
 from glassformer import cli
+from studies.exercises.notebooks import FIRST, NAMES, source_of
+from studies.weights.pretrained import sources
 from tests.aside import aside
 from tests.browser.server import _free_port
 from tests.engine.exercises.test_notebooks import program
@@ -149,7 +149,7 @@ def test_the_ranges_of_the_package_hold_every_pin() -> None:
 
 def test_a_notebook_has_the_engine_by_both_names_and_keeps_its_own_modules(tmp_path: Path) -> None:
     """Whatever `engine.py` lies beside it."""
-    for name in ("app", "engine", "pages", "ui"):
+    for name in ("app", "engine", "pages", "runs", "studies", "ui"):
         (tmp_path / f"{name}.py").write_text("mine = True")
     (tmp_path / "glassformer").symlink_to(ROOT / "glassformer")
     code = (
@@ -157,7 +157,8 @@ def test_a_notebook_has_the_engine_by_both_names_and_keeps_its_own_modules(tmp_p
         "assert app.mine and pages.mine and ui.mine\n"
         "assert alias is engine.config is sys.modules['engine.config']\n"
         "assert engine.config.__spec__.name == 'engine.config'\n"
-        "from glassformer.engine.weights import checkpoints\n"
+        "from glassformer.engine import checkpoints\n"
+        "import glassformer.studies.costs.ledger as ledger, studies.costs.ledger; assert ledger is studies.costs.ledger\n"
         "import glassformer; checkpoints.load(glassformer.ROOT / 'checkpoints' / 'shakespeare-modern')"
     )
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)

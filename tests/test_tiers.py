@@ -40,7 +40,7 @@ def reach() -> Reach:
         ("pages/input/tokens/bpe.js", "tests/browser/test_bpe.py", True),
         ("pages/input/tokens/bpe.js", "tests/browser/test_train.py", False),
         ("ui/assets/shared/play.js", "tests/browser/test_bpe.py", True),  # bpe.js imports it
-        ("engine/service/worker.py", "tests/engine/test_runs.py", True),  # a process runs it by name
+        ("runs/worker.py", "tests/engine/test_runs.py", True),  # a process runs it by name
         ("docs/python.md", "tests/test_python_page.py", True),
         ("README.md", "tests/engine/test_rope.py", False),
         ("tests/engine/toys.py", "tests/engine/test_attention.py", True),

@@ -167,7 +167,7 @@ def entered() -> dict[str, int]:
     app = AppTest.from_file(str(ROOT / "pages/inside/attention/page.py"), default_timeout=600).run()
     app.text_area(key="text").set_value("ROMEO:\nBut, soft!").run()
     spots: set[tuple[str, str]] = set()
-    folders = tuple(f"{ROOT}/{name}/" for name in ("engine", "ui", "pages"))
+    folders = tuple(f"{ROOT}/{name}/" for name in ("engine", "studies", "runs", "ui", "pages"))
 
     def enter(frame: FrameType, event: str, _: object) -> None:
         code = frame.f_code

@@ -1,7 +1,7 @@
 """Between the network and Streamlit: who asks (a signed cookie, an address), how much may be sent up at a
 time, what is not for the public, and what browsers are told to refuse.
 
-Everything here is about the server as a whole; limits on trainings are in engine.service.profiles.
+Everything here is about the server as a whole; limits on trainings are in runs.profiles.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from starlette.responses import PlainTextResponse
 from streamlit import config
 from streamlit.runtime import Runtime
 
-from engine.service import profiles
-from engine.service.snapshots import temporary_folder
+from runs import profiles
+from runs.snapshots import temporary_folder
 from ui import identity, websocket_filter
 from ui.uploads import Coming, Uploads
 

@@ -23,7 +23,7 @@ import streamlit as st
 
 from engine.data.progress import Progress, Steps
 from engine.errors import GlassformerError
-from engine.service import profiles
+from runs import profiles
 from ui import live, memo, session
 from ui.text.markdown import safe
 from ui.text.numbers import time_left

@@ -8,14 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from engine.data.tasks.paired import PAIR_TASKS
-from engine.data.tokenizers.blanks import BlankTokenizer
-from engine.data.tokenizers.pairs import SourceTokenizer
+from engine import checkpoints
+from engine.checkpoints import Checkpoint, PairCheckpoint, load_pair
 from engine.errors import RunError
-from engine.seq2seq import reader_of
-from engine.training.kinds import PAIRS, PAIRS_OF
-from engine.weights import checkpoints
-from engine.weights.checkpoints import Checkpoint, PairCheckpoint, load_pair
+from runs.kinds import PAIRS, PAIRS_OF
+from studies.pairs.paired import PAIR_TASKS
+from studies.pairs.seq2seq import reader_of
+from studies.pairs.tokenizer import SourceTokenizer
+from studies.tokens.blanks import BlankTokenizer
 from ui import memo, session
 from ui.fit_text import PAIR
 from ui.site import ROOT

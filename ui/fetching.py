@@ -7,8 +7,8 @@ from pathlib import Path
 
 import streamlit as st
 
-from engine.weights.pretrained import sources
-from engine.weights.pretrained.download import download
+from studies.weights.pretrained import sources
+from studies.weights.pretrained.download import download
 from ui import session
 from ui.background_jobs import measured
 from ui.text.markdown import safe

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any, get_args, get_type_hints
 
 from engine.config import LEARNED_MIXERS, ModelConfig, TrainConfig
-from engine.parts.cards.norms import NORM_CARDS
 from engine.presets import PRESETS, Preset
+from studies.costs.cards.norms import NORM_CARDS
 from ui.text.markdown import whole
 
 TRAINABLE = {name: preset for name, preset in PRESETS.items() if preset.train is not None}

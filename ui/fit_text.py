@@ -10,14 +10,14 @@ from functools import cache
 from random import Random
 
 from engine.config import ModelConfig
-from engine.data.tasks.all import MODELLED
-from engine.data.tasks.paired import PAIR_TASKS
-from engine.data.tasks.task import examples
 from engine.data.tokenizers import Tokenizer, written
 from engine.data.tokenizers.bpe import BpeTokenizer
-from engine.data.tokenizers.pairs import SourceTokenizer
-from engine.weights.pretrained.pieces import WORD_PIECE
-from engine.weights.pretrained.vocabulary import PretrainedTokenizer
+from studies.pairs.paired import PAIR_TASKS
+from studies.pairs.tokenizer import SourceTokenizer
+from studies.tasks.all import MODELLED
+from studies.tasks.task import examples
+from studies.weights.pretrained.pieces import WORD_PIECE
+from studies.weights.pretrained.vocabulary import PretrainedTokenizer
 from ui.text.markdown import whole
 from ui.text.numbers import counted
 

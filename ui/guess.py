@@ -1,7 +1,7 @@
 """Predict, then see: a reader may guess before a figure tells. A small button beside a view's question, and,
 once it is pressed, one line at the bottom of the window.
 
-Which guess holds is worked out in `engine.lab.guesses` from what is shown, and only when somebody wants to
+Which guess holds is worked out in `studies.guesses` from what is shown, and only when somebody wants to
 guess. The browser keeps whether a reader wants guesses (ui/assets/guess.js); `guess=off` in the address is a
 lecturer's way, and lasts for the session.
 """
@@ -14,7 +14,7 @@ from typing import Any
 
 import streamlit as st
 
-from engine.lab.guesses import Truth
+from studies.guesses import Truth
 from ui import session, widgets
 from ui.content import Texts
 from ui.players.component import mounted

@@ -25,7 +25,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 import numpy as np
 import streamlit as st
 
-from engine.service import profiles
+from runs import profiles
 from ui.byte_cache import Bounded
 
 P = ParamSpec("P")

@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from engine.checkpoints import PairCheckpoint
 from engine.config import ResolvedConfig
 from engine.data import corpora
 from engine.data.tokenizers import UNUSED, Tokenizer
-from engine.data.tokenizers.blanks import BlankTokenizer
-from engine.ledger import shape_trace
-from engine.measure.recording import Recording, record
 from engine.model import Transformer
-from engine.weights.checkpoints import PairCheckpoint
+from engine.recording import Recording, record
+from studies.costs.ledger import shape_trace
+from studies.tokens.blanks import BlankTokenizer
 from ui import families, fetching, memo, models, session
 from ui.fit_text import (
     FIRST_TEXT,

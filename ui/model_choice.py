@@ -18,7 +18,7 @@ from ui.models import FIRST_MODEL, RUN
 from ui.text.markdown import safe, whole
 
 if TYPE_CHECKING:
-    from engine.service.state import RunView
+    from runs.state import RunView
 
 # In the session: the box, and the visitor's choice. In the address: that choice
 SHOWN, CHOICE, YOURS = fetching.CHOSEN, "kept_model", "yours"

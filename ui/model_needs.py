@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from engine.ledger import kv_numbers
-from engine.measure.positions.position_table import learned_table
-from engine.measure.positions.rope import turned_by
-from engine.parts.cards.mixers import MixerCard
+from studies.costs.cards.mixers import MixerCard
+from studies.costs.ledger import kv_numbers
+from studies.positions.position_table import learned_table
+from studies.positions.rope import turned_by
 from ui import families
 from ui.model_bar import Subject
 

@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import streamlit as st
 
+from engine import checkpoints
+from engine.checkpoints import Checkpoint
 from engine.config import ModelConfig, passes
 from engine.data import corpora
-from engine.data.tasks.all import MODELLED
-from engine.data.tasks.paired import PAIR_TASKS
 from engine.data.tokenizers.stored import tokenizer_from_dict
 from engine.errors import GlassformerError
-from engine.ledger import parameter_formula
 from engine.model import build
 from engine.presets import PRESETS
-from engine.training.kinds import LABELS, PAIRS, Kind
 from engine.training.numerics import perplexity
-from engine.training.snapshot_series import Lapse, open_lapse
-from engine.weights import checkpoints
-from engine.weights.checkpoints import Checkpoint
-from engine.weights.pretrained import library, pairs, sources
-from engine.weights.pretrained.library import Pretrained
+from runs.kinds import LABELS, PAIRS, Kind
+from runs.snapshot_series import Lapse, open_lapse
+from studies.costs.ledger import parameter_formula
+from studies.pairs.paired import PAIR_TASKS
+from studies.tasks.all import MODELLED
+from studies.weights.pretrained import library, pairs, sources
+from studies.weights.pretrained.library import Pretrained
 from ui import families, fetching, memo, session, tuned
 from ui.fields import TRAINABLE
 from ui.fit_text import GAPS, PAIR
@@ -36,7 +36,7 @@ from ui.training_step import NEWEST
 from ui.tuned import Tuned
 
 if TYPE_CHECKING:
-    from engine.service.state import RunView
+    from runs.state import RunView
 
 RUN, UNTRAINED, PRETRAINED, TASK = families.RUN, "untrained-", "pretrained-", "task-"
 TASK_FOLDER = "tasks"

@@ -13,10 +13,10 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from engine.errors import CheckpointError
-from engine.experiments import race_table
-from engine.experiments.lab_races import shipped
-from engine.experiments.stored_races import Stored
-from engine.service.state import RunSpec, RunView
+from runs.state import RunSpec, RunView
+from studies.experiments import race_table
+from studies.experiments.lab_races import shipped
+from studies.experiments.stored_races import Stored
 from ui import (
     explain,
     live,

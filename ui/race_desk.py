@@ -9,9 +9,9 @@ import streamlit as st
 from streamlit.errors import StreamlitPageNotFoundError
 
 from engine.errors import GlassformerError
-from engine.experiments.stored_races import Stored
-from engine.service.manager import clean_name
-from engine.service.state import RunSpec, RunView
+from runs.manager import clean_name
+from runs.state import RunSpec, RunView
+from studies.experiments.stored_races import Stored
 from ui import (
     race_words,
     session,

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from engine.experiments.race_table import Along, RunCurves, Standing, name_of
-from engine.service.state import RunView
+from runs.state import RunView
+from studies.experiments.race_table import Along, RunCurves, Standing, name_of
 from ui.figures.losses import Curves
 from ui.fit_text import show_token
 from ui.status import STATUS

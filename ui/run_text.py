@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from engine.data import corpora
 from engine.data.corpus import Corpus
 from engine.errors import ConfigError, CorpusError
-from engine.experiments.race_table import Unit
-from engine.service.state import RunSpec
 from engine.training.numerics import in_bits
+from runs.state import RunSpec
+from studies.experiments.race_table import Unit
 from ui import memo, session
 from ui.background_jobs import Key, known
 from ui.figures.losses import FLOOR

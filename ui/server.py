@@ -16,11 +16,11 @@ from streamlit import __version__ as STREAMLIT_VERSION
 from streamlit import config
 
 from engine.errors import ConfigError, GlassformerError
-from engine.service import profiles
-from engine.service.events import note
-from engine.service.manager import RunManager
-from engine.service.profiles import Profile
 from engine.training.numerics import bound_products, share_memory
+from runs import profiles
+from runs.events import note
+from runs.manager import RunManager
+from runs.profiles import Profile
 from ui import background_jobs, identity, session
 from ui.operate import file_descriptors, health, log, metrics, patches
 

@@ -18,16 +18,16 @@ from ui.asgi_limits import ADDRESS
 if TYPE_CHECKING:
     from engine.data.corpus import Corpus
     from engine.data.tokenizers.bpe import BpeTokenizer
-    from engine.service.manager import RunManager
-    from engine.service.profiles import Profile
-    from engine.service.rooms import Rooms
+    from runs.manager import RunManager
+    from runs.profiles import Profile
+    from runs.rooms import Rooms
 
 _SLUG = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 def profile() -> Profile:
     """Returns the limits of this server: `local`, or what $GLASSFORMER_PROFILE names."""
-    from engine.service import profiles
+    from runs import profiles
 
     return profiles.current()
 
@@ -36,7 +36,7 @@ def published() -> list[str]:
     """Returns the models of others that lie here: none where the limits of this server leave no
     room for any.
     """
-    from engine.weights.pretrained import sources
+    from studies.weights.pretrained import sources
 
     return sources.available() if profile().max_pretrained else []
 
@@ -55,7 +55,7 @@ def manager() -> RunManager:
 
 def rooms() -> Rooms:
     """Returns the rooms, where every server of this address sees them."""
-    from engine.service.shared import open_rooms
+    from runs.shared import open_rooms
 
     runs = manager()
     with _MAKING:
@@ -81,7 +81,7 @@ def _make_manager() -> RunManager:
     import threadpoolctl
     import torch
 
-    from engine.service.shared import open_manager
+    from runs.shared import open_manager
 
     # If any thread of this process ran a multi-threaded op, loops in other threads would drop to half speed.
     torch.set_num_threads(1)

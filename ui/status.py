@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from engine.service.state import RunView
+from runs.state import RunView
 from ui import live, session, site, widgets
 from ui.text.markdown import safe
 from ui.text.numbers import time_left

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from engine.measure.attention.head_scores import HeadFormation, formed
-from engine.service.history import losses_at
-from engine.service.state import RunView
-from engine.training.snapshot_series import Lapse
+from runs.history import losses_at
+from runs.snapshot_series import Lapse
+from runs.state import RunView
+from studies.attention.head_scores import HeadFormation, formed
 from ui import live, session, training_step
 from ui.models import LAPSES, lapse_of, run_of
 from ui.players.scrubber import Mark, scrubber

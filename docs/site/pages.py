@@ -12,10 +12,11 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from docs.site.facts import PICTURES, ROOT, Facts, Link
-from engine.lab.exercises.sheet import block, inline
+from studies.exercises.sheet import block, inline
 from ui.text.glossary import ANCHOR, Term, linked
 
-DOCS, ENGINE = ROOT / "docs", ROOT / "engine"
+DOCS = ROOT / "docs"
+ENGINE, *OTHERS = LIBRARY = tuple(ROOT / name for name in ("engine", "studies", "runs"))
 UP = "../../../"  # from the page of a view to the start of the site
 PICTURELESS = "No picture was taken for this copy of the site: `make docs` takes them where a browser is."
 
@@ -101,7 +102,7 @@ def _listed(title: str, links: Sequence[Link], app: str) -> list[str]:
 
 
 def _code(name: str, documented: str) -> str:
-    public = documented.startswith("engine.") and "._" not in documented
+    public = documented.startswith(("engine.", "studies.", "runs.")) and "._" not in documented
     return f"[`{name}`][{documented}]" if public else f"`{name}`"
 
 
@@ -154,8 +155,8 @@ def _sentence(path: Path) -> str:
 
 
 def engine_pages(package: Path = ENGINE) -> tuple[dict[str, str], list[Any]]:
-    """Returns (path of a page -> its Markdown, the menu): a page for each module right in engine/,
-    and for each package below it, with its modules.
+    """Returns (path of a page -> its Markdown, the menu): a page for each module right in engine/ (studies/,
+    runs/), and for each package below it, with its modules.
     """
     pages: dict[str, str] = {}
     menu: list[Any] = [f"{_folder(package)}index.md"]
@@ -166,7 +167,7 @@ def engine_pages(package: Path = ENGINE) -> tuple[dict[str, str], list[Any]]:
         menu.append({below.name: under})
         rows.append(f"| [`{below.name}`]({below.name}/index.md) | {_sentence(below / '__init__.py')} |")
     modules = [path for path in sorted(package.glob("*.py")) if not path.name.startswith("_")]
-    if package == ENGINE:
+    if package in LIBRARY:
         for path in modules:
             pages[f"{_folder(package)}{path.stem}.md"] = _module_page(path)
             menu.append({path.stem: f"{_folder(package)}{path.stem}.md"})
@@ -181,6 +182,10 @@ def engine_pages(package: Path = ENGINE) -> tuple[dict[str, str], list[Any]]:
         *(_shown(path, heading=True) for path in modules),
     ]
     pages[menu[0]] = "\n\n".join(lines) + "\n"
+    for other in OTHERS if package == ENGINE else ():
+        of_other, under = engine_pages(other)
+        pages |= of_other
+        menu.append({f"{other.name}/": under})
     return pages, menu
 
 
@@ -210,7 +215,8 @@ def _dotted(path: Path) -> str:
 
 
 def _folder(package: Path) -> str:
-    return "api/" + "".join(f"{part}/" for part in package.relative_to(ENGINE).parts)
+    first, *below = package.relative_to(ROOT).parts
+    return "api/" + "".join(f"{part}/" for part in (below if first == ENGINE.name else [first, *below]))
 
 
 # Links ---------------------------------------------------------------------------------------------
@@ -223,8 +229,8 @@ def relinked(markdown: str, file: Path) -> str:
 
 def _moved(target: str, file: Path) -> str:
     path = (file.parent / target).resolve()
-    if path.suffix == ".py" and ENGINE in path.parents:
-        in_package = path.parent != ENGINE
+    if path.suffix == ".py" and set(LIBRARY) & set(path.parents):
+        in_package = path.parent not in LIBRARY
         return _folder(path.parent) + (f"index.md#{_dotted(path)}" if in_package else f"{path.stem}.md")
     if DOCS in path.parents:
         return path.relative_to(DOCS).as_posix()

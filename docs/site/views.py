@@ -22,7 +22,7 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from docs.site.facts import FACTS, ROOT, Facts, Link, write
-from engine.lab.exercises.catalogue import SETS, make
+from studies.exercises.catalogue import SETS, make
 from tests.pages.stage import StageManager
 from ui import background_jobs, explain, models, page_frame, session
 from ui.text.glossary import ANCHOR, linked, terms

@@ -14,13 +14,15 @@ import torch
 from engine.config import bpe_size
 from engine.data.corpus import VALIDATION_SHARE, Corpus
 from engine.data.progress import Steps
-from engine.data.tasks.all import TASKS
-from engine.data.tasks.carries import LONG_ADDITIONS
-from engine.data.tasks.parity import PARITIES
-from engine.data.tasks.task import Task, problems
-from engine.data.tokenizers import bpe, bpe_process, bpe_work
+from engine.data.tokenizers import bpe
 from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import CorpusError
+from runs import bpe_process
+from studies.tasks.all import TASKS
+from studies.tasks.carries import LONG_ADDITIONS
+from studies.tasks.parity import PARITIES
+from studies.tasks.task import Task, problems
+from studies.tokens import bpe_work
 
 SHAKESPEARE_FILE = "tinyshakespeare.txt"
 SHAKESPEARE_SHA256 = "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"
@@ -34,7 +36,7 @@ Progress = Callable[[int, int], object]  # (bytes so far, bytes in all)
 
 def learning(text: str, tokenizer: str, most: int | None = None) -> Steps[bpe.BpeTokenizer]:
     """Learns the merges for `from_text`, in steps and in a process of its own. Raises as it does, and
-    TokenizerError for a text that is more work than `most` (engine.data.tokenizers.bpe_work).
+    TokenizerError for a text that is more work than `most` (studies.tokens.bpe_work).
     """
     part, size = training_part(text), bpe_size(tokenizer) or len(bpe.BYTES)
     if most is not None:

@@ -14,7 +14,7 @@ from engine.data.tokenizers import Storable, characters
 from engine.errors import CorpusError
 
 if TYPE_CHECKING:
-    from engine.data.tasks.task import Task
+    from studies.tasks.task import Task
 
 VALIDATION_SHARE = 0.1  # the last tenth
 LN_2 = float(np.log(2))

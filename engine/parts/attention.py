@@ -15,12 +15,12 @@ from torch import Tensor, nn
 
 from engine.config import ResolvedConfig
 from engine.errors import ConfigError, ShapeError
-from engine.parts.cards import card_of
 from engine.parts.parameters import InitialValues, StackedLinear
+from studies.costs.cards import card_of
 
 if TYPE_CHECKING:
     from engine.parts.blocks import PassContext
-    from engine.parts.cards.mixers import MixerCard
+    from studies.costs.cards.mixers import MixerCard
 
 
 class Mixer(nn.Module):

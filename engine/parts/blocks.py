@@ -11,14 +11,14 @@ from torch import Tensor, nn
 
 from engine.config import ResolvedConfig
 from engine.errors import ShapeError
-from engine.parts.cards import card_of
 from engine.parts.positions import PositionHooks
 from engine.probe import Probe, crossing, identity, scoped
+from studies.costs.cards import card_of
 
 if TYPE_CHECKING:
     from engine.parts.cache import KVCache
-    from engine.parts.cards.blocks import BlockCard, DecoderBlockCard
     from engine.parts.registry import Parts
+    from studies.costs.cards.blocks import BlockCard, DecoderBlockCard
 
 
 NO_POSITIONS = PositionHooks()
@@ -68,7 +68,7 @@ def each_block(
 
 
 class Sublayers(Protocol):
-    """The four parts that a block wires: its own, or the faster ones of engine.sample.single_row."""
+    """The four parts that a block wires: its own, or the faster ones of studies.generation.single_row."""
 
     @property
     def norm1(self) -> Callable[[Tensor], Tensor]: ...

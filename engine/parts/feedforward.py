@@ -11,12 +11,12 @@ from torch import Tensor, nn
 
 from engine.config import ResolvedConfig
 from engine.errors import ShapeError
-from engine.parts.cards import card_of
 from engine.parts.parameters import InitialValues, StackedLinear
 from engine.probe import Probe
+from studies.costs.cards import card_of
 
 if TYPE_CHECKING:
-    from engine.parts.cards.feedforward import FeedForwardCard
+    from studies.costs.cards.feedforward import FeedForwardCard
 
 
 def relu2(x: Tensor) -> Tensor:
@@ -36,7 +36,7 @@ class FeedForward(nn.Module):
     present: ClassVar[bool] = True
     gated: ClassVar[bool] = False  # one half of the widened vector decides how much of the other passes
     exact_zeros: ClassVar[bool] = False  # many activations are exactly 0
-    # The name of `activation`, a key of `engine.measure.feedforward.activation_functions`.
+    # The name of `activation`, a key of `studies.feedforward.activation_functions`.
     act: ClassVar[str] = ""
     initial_values: ClassVar[InitialValues] = {"w_in": "matrix", "w_out": "to_stream"}
 

@@ -1,6 +1,6 @@
 """Normalisation: each token's vector is brought to a standard size.
 
-Names, formulas and costs of each norm stand on its card in `engine.parts.cards.norms`.
+Names, formulas and costs of each norm stand on its card in `studies.costs.cards.norms`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.config import ResolvedConfig
-from engine.parts.cards.norms import DyTCard, LayerNormCard, NoNormCard, NormCard, RMSNormCard
 from engine.parts.parameters import InitialValues
+from studies.costs.cards.norms import DyTCard, LayerNormCard, NoNormCard, NormCard, RMSNormCard
 
 
 @dataclass(frozen=True, eq=False)

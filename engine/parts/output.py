@@ -9,13 +9,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.config import Pooling, ResolvedConfig
-from engine.parts.cards import card_of
 from engine.parts.norms import LayerNorm
 from engine.parts.parameters import InitialValues
 from engine.probe import Probe
+from studies.costs.cards import card_of
 
 if TYPE_CHECKING:
-    from engine.parts.cards.output import OutputCard, PoolerCard
+    from studies.costs.cards.output import OutputCard, PoolerCard
 
 
 class Output(nn.Module):

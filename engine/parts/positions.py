@@ -15,11 +15,11 @@ from torch import Tensor, nn
 
 from engine.config import ResolvedConfig
 from engine.errors import ShapeError
-from engine.parts.cards import card_of
 from engine.parts.parameters import InitialValues
+from studies.costs.cards import card_of
 
 if TYPE_CHECKING:
-    from engine.parts.cards.positions import PositionCard
+    from studies.costs.cards.positions import PositionCard
 
 
 class PositionHooks:

@@ -36,7 +36,7 @@ class Parts:
     """The parts of a model: a class for each name that a configuration may hold, and seven functions.
 
     A deliberate fault is another Parts and nothing else. `name` is how it travels to a worker and into a
-    file (`engine.lab.faults.PARTS`).
+    file (`studies.lab.faults.PARTS`).
     """
 
     name: str

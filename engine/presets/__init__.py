@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from engine.errors import UnknownNameError
-from engine.presets.encoders import ENCODERS
-from engine.presets.lecture_models import LECTURE_MODELS
-from engine.presets.pairs import PAIRED
 from engine.presets.preset import Preset
-from engine.presets.published import ENCODER_DECODERS, PUBLISHED
 from engine.presets.small import SMALL
+from studies.costs.lecture_models import LECTURE_MODELS
+from studies.costs.published_models import ENCODER_DECODERS, PUBLISHED
+from studies.pairs.encoders import ENCODERS
+from studies.pairs.presets import PAIRED
 
 __all__ = ["ENCODERS", "ENCODER_DECODERS", "LECTURE_MODELS", "PAIRED", "PRESETS", "Preset"]
 

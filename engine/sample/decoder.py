@@ -1,4 +1,4 @@
-"""A decoder with a KV cache, on the fast path for single tokens (engine.sample.single_row) if it can."""
+"""A decoder with a KV cache, on the fast path for single tokens (studies.generation.single_row) if it can."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from engine.model import Transformer
 from engine.parts.cache import KVCache
 
 if TYPE_CHECKING:
-    from engine.sample.single_row import Products
+    from studies.generation.single_row import Products
 
 ROOM = 64  # positions of a new cache, which doubles as needed
 
 
 class Decoder:
     """A causal model with the keys and values of the tokens that it has read. A single token takes the fast
-    path (engine.sample.single_row) if that supports every part. It copies small matrices, so later changes of
-    them are not seen. `products` (see `ready`) are matrices prepared for many Decoders, perhaps in another
-    arithmetic; several tokens at once, such as a prompt, are read exactly. The cache grows up to the context
-    from `capacity` positions. Use it inside `torch.inference_mode()`. Raises ShapeError for a model that is
-    not causal, HeadError for one without an output head.
+    path (studies.generation.single_row) if that supports every part. It copies small matrices, so later
+    changes of them are not seen. `products` (see `ready`) are matrices prepared for many Decoders, perhaps in
+    another arithmetic; several tokens at once, such as a prompt, are read exactly. The cache grows up to the
+    context from `capacity` positions. Use it inside `torch.inference_mode()`. Raises ShapeError for a model
+    that is not causal, HeadError for one without an output head.
     """
 
     def __init__(
@@ -41,11 +41,11 @@ class Decoder:
             raise HeadError("this model has no output head: it reads, and writes nothing")
         self.model, self.limit = model, capacity or context
         self.cache = KVCache(model.config, capacity or min(context, ROOM), model.embedding)
-        from engine.sample.single_row import (
+        from studies.generation.single_row import (  # a second way to compute the same: read it last
             FastPath,
             Products,
             is_fast,
-        )  # a second way to compute the same: read it last
+        )
 
         fast = is_fast(model)  # else it would compute something else than the model's own forward
         products = products or Products(model.embedding)

@@ -18,7 +18,7 @@ from engine.sample.decoder import Decoder, Held
 from engine.sample.stages import draw, likeliest, uniform, warp
 
 if TYPE_CHECKING:
-    from engine.sample.single_row import Products
+    from studies.generation.single_row import Products
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,9 +57,9 @@ def steps(
     once instead of all of them for every id; the ids are the same, but for rounding. The generator is this
     call's own: the same seed gives the same ids. To go on with a text, `written` says how many of `tokens`
     came from an earlier call: the draws and the window go on from there. `products`
-    (`engine.sample.single_row.ready`) may be of another arithmetic. A token of `stop` is the last. `held`,
-    with products of its own, is what was read before, by this or another call: what both texts begin with is
-    not read again. Raises ConfigError for settings out of range.
+    (`studies.generation.single_row.ready`) may be of another arithmetic. A token of `stop` is the last.
+    `held`, with products of its own, is what was read before, by this or another call: what both texts begin
+    with is not read again. Raises ConfigError for settings out of range.
     """
     sampling = (sampling or SampleConfig()).validate()
     if length < 0:

@@ -31,7 +31,7 @@ Grid = tuple[tuple[float, ...], ...]  # (layer, head)
 
 @dataclass(frozen=True)
 class HeadScores:
-    """Attention of every head to random tokens that are read twice (engine.measure.attention.head_scores).
+    """Attention of every head to random tokens that are read twice (studies.attention.head_scores).
     `induction` (layer, head): weight from each position of the second reading on the one after its first
     occurrence; `previous` (layer, head): on the token just before. Losses are those of the two readings.
     """
@@ -44,7 +44,7 @@ class HeadScores:
 
 @dataclass(frozen=True)
 class TaskScores:
-    """Shares, 0 to 1, of a synthetic task's problems that are solved (engine.sample.problems), of the
+    """Shares, 0 to 1, of a synthetic task's problems that are solved (studies.tasks.problems), of the
     training and the validation split.
     """
 

@@ -39,8 +39,8 @@ from engine.training.records import (
 )
 
 if TYPE_CHECKING:
-    from engine.data.tasks.task import Task
-    from engine.weights.checkpoints import Checkpoint
+    from engine.checkpoints import Checkpoint
+    from studies.tasks.task import Task
 
 HeadScorer = Callable[[Transformer, Tokenizer], HeadScores | None]
 KINDS = {"char": "characters", "byte": "bytes", "bpe": "BPE tokens"}
@@ -124,7 +124,7 @@ def train(
     The same configs, corpus and seed give the same losses on the same machine; so does going on from a
     snapshot by `resume`. To train for longer, resume with a larger `steps`: the schedule is then that of the
     longer training. `parts` are what the model is made of. `score_heads`
-    (engine.measure.attention.head_scores) is asked at each evaluation of a training with `repeat`. Raises
+    (studies.attention.head_scores) is asked at each evaluation of a training with `repeat`. Raises
     ConfigError or CorpusError at once, before the first record is asked for, when the three do not go
     together.
     """
@@ -133,7 +133,7 @@ def train(
         raise ConfigError(
             "repeat",
             train_config.repeat,
-            "needs score_heads, such as engine.measure.attention.head_scores.head_scores: a training on"
+            "needs score_heads, such as studies.attention.head_scores.head_scores: a training on"
             " repeats says at each evaluation what every head does with a text read twice",
         )
     training = _Training(model_config, train_config, corpus, control or Control(), device, parts, score_heads)
@@ -153,7 +153,7 @@ def fit(
     `watch` is shown each record, such as `print`; `options` are those of `train`. Its `metrics` are the last
     losses. Raises RunError for a training that diverged.
     """
-    from engine.weights.checkpoints import Checkpoint, model_with
+    from engine.checkpoints import Checkpoint, model_with
 
     state: TrainState | None = None
     metrics: dict[str, Any] = {}
@@ -231,7 +231,7 @@ class _Training(Loop[Transformer, Batch]):
         """Returns the shares of the problems of a synthetic task that are solved; None for any other text."""
         if self.corpus.task is None:
             return None
-        from engine.sample.problems import task_scores
+        from studies.tasks.problems import task_scores
 
         return task_scores(self.model, self.corpus)
 

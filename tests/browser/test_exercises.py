@@ -1,6 +1,6 @@
 """Exercises in the browser: a right answer fills a dot, which outlives a reload and is forgotten on request."""
 
-from engine.lab.exercises.catalogue import TASKS, make
+from studies.exercises.catalogue import TASKS, make
 from tests.browser.conftest import settled
 
 

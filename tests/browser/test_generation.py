@@ -6,9 +6,9 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from engine.checkpoints import load
 from engine.config import SampleConfig
 from engine.sample import steps
-from engine.weights.checkpoints import load
 from tests.browser import visit
 from ui.fit_text import show_token
 from ui.site import ROOT

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.measure.recording import record
+from engine.recording import record
 from tests.browser.conftest import after_frames
 from tests.models import REAL, SHIPPED, TEXTS, opened
 from tests.pages.start.home import home, sent

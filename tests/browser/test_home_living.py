@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from engine.measure.recording import record
-from engine.weights import checkpoints
+from engine import checkpoints
+from engine.recording import record
 from tests.browser import visit
 from tests.browser.conftest import after_frames, settled
 from tests.browser.server import ROOT

@@ -25,8 +25,8 @@ def one_thread() -> Iterator[None]:
 def puppets(monkeypatch: pytest.MonkeyPatch) -> type[Puppet]:
     """Puppets in the place of worker processes; the test makes the rounds of housekeeping."""
     Puppet.alive, Puppet.most = set(), 0
-    monkeypatch.setattr("engine.service.processes.Worker", Puppet)
-    monkeypatch.setattr("engine.service.scheduler.TICK", 3600.0)
+    monkeypatch.setattr("runs.processes.Worker", Puppet)
+    monkeypatch.setattr("runs.scheduler.TICK", 3600.0)
     return Puppet
 
 
@@ -57,7 +57,7 @@ def nodes() -> Iterator[Any]:
 @pytest.fixture(scope="session")
 def ray(nodes: Any) -> Any:
     """Ray, connected to `nodes`."""
-    from engine.service import cluster
+    from runs import cluster
 
     return cluster.connect(nodes.address)
 
@@ -69,7 +69,7 @@ def transport(request: pytest.FixtureRequest) -> dict[str, Any]:
 
 
 def remote_workers(ray: Any) -> dict[str, Any]:
-    from engine.service.cluster import RayWorker
+    from runs.cluster import RayWorker
 
     return {"opener": lambda threads: RayWorker(ray, threads)}
 
@@ -77,7 +77,7 @@ def remote_workers(ray: Any) -> dict[str, Any]:
 @pytest.fixture(scope="session")
 def share(nodes: Any, ray: Any) -> Any:
     """Makes clients of one manager that servers share on `nodes`. The first one's profile counts."""
-    from engine.service.shared import SharedRuns
+    from runs.shared import SharedRuns
 
     def make(profile: Any, address: Any = str) -> Any:
         return SharedRuns(nodes.address, profile, address)

@@ -20,7 +20,7 @@ import tempfile
 from contextlib import suppress
 from typing import IO, Any, NoReturn
 
-from engine.service.transport import ROOT, Pipe, _environment
+from runs.transport import ROOT, Pipe, _environment
 
 BYTES = 64  # of a request or an answer, both a number
 
@@ -107,8 +107,8 @@ def _ended() -> tuple[int, int] | None:
 
 
 def _become(threads: str, parent: int, files: list[int]) -> NoReturn:
-    """Makes this process the worker that `python -m engine.service.worker` makes."""
-    from engine.service import worker
+    """Makes this process the worker that `python -m runs.worker` makes."""
+    from runs import worker
 
     try:
         signal.set_wakeup_fd(-1)
@@ -125,18 +125,18 @@ def _become(threads: str, parent: int, files: list[int]) -> NoReturn:
 
 # What a worker imports as late as it can
 LATE = (
-    "lab.faults",
-    "service.worker",
-    "training.kinds",
-    "training.race",
-    "training.train",
-    "weights.checkpoints",
+    "engine.checkpoints",
+    "engine.training.train",
+    "runs.kinds",
+    "runs.race",
+    "runs.worker",
+    "studies.lab.faults",
 )
 
 if __name__ == "__main__":
     import torch
 
     for name in LATE:
-        importlib.import_module(f"engine.{name}")
+        importlib.import_module(name)
     torch.set_num_threads(1)
     serve(socket.socket(fileno=int(sys.argv[1])))

@@ -7,8 +7,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from engine.service.processes import Job
-from engine.service.protocol import Command, Message
+from runs.processes import Job
+from runs.protocol import Command, Message
 
 NUMBERS = itertools.count(1)
 ENDED = threading.Thread(target=int)

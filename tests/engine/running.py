@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from engine.config import ModelConfig, TrainConfig
-from engine.service.manager import RunManager, RunSpec, RunView
-from engine.service.profiles import PROFILES, Profile
-from engine.service.state import Run
-from engine.service.transport import ROOT, Opener, Pipe
+from runs.manager import RunManager, RunSpec, RunView
+from runs.profiles import PROFILES, Profile
+from runs.state import Run
+from runs.transport import ROOT, Opener, Pipe
 from tests.engine.nursery import Forked
 
 TEXT = "the quick brown fox jumps over the lazy dog, and the dog does not mind at all. " * 8
@@ -194,7 +194,7 @@ def workers_of(parent: int | None = None) -> list[int]:
             command, stat = (folder / "cmdline").read_bytes(), (folder / "stat").read_text()
         except OSError:
             continue
-        if (parent is None and b"engine.service.worker" in command) or (
+        if (parent is None and b"runs.worker" in command) or (
             parent is not None and int(stat.rpartition(")")[2].split()[1]) == parent
         ):
             found.append(int(folder.name))
@@ -207,7 +207,7 @@ OWN_PID = os.getpid()
 SERVER = """
 import sys, time
 from pathlib import Path
-from engine.service.manager import RunManager
+from runs.manager import RunManager
 from tests.engine.running import LONG, PROFILE, reached, spec
 if __name__ == "__main__":
     manager = RunManager(PROFILE, Path(sys.argv[1]))

@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 
 from engine.config import ModelConfig, Seq2SeqConfig
-from engine.data.pairs import Labelled, LabelledText, Pair, PairedText
-from engine.data.tokenizers.pairs import PairTokenizer
 from engine.parts.registry import HEALTHY, Parts
 from engine.probe import Recorder
-from engine.seq2seq import Seq2Seq, build_pair
+from studies.pairs.dataset import Labelled, LabelledText, Pair, PairedText
+from studies.pairs.seq2seq import Seq2Seq, build_pair
+from studies.pairs.tokenizer import PairTokenizer
 from tests.engine.cases import for_each
 from tests.engine.helpers import amplified
 

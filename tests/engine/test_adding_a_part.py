@@ -16,28 +16,28 @@ from torch import Tensor
 
 from engine import config
 from engine.config import ModelConfig
-from engine.ledger import ledger, parameter_formula
-from engine.measure.attention.ablation import Switches, compare
-from engine.measure.attention.single_head import head_stages
-from engine.measure.feedforward import activation_functions
-from engine.measure.positions.schemes import similarity
-from engine.measure.recording import record
-from engine.measure.residual.attribution import attribute
-from engine.measure.shapes.formulas import formulas
-from engine.measure.shapes.operations import trace
 from engine.model import Transformer
 from engine.parts import feedforward as feedforward_parts
 from engine.parts import norms
 from engine.parts import positions as position_parts
-from engine.parts.cards import Formula
-from engine.parts.cards import feedforward as feedforward_cards
-from engine.parts.cards import norms as norm_cards
-from engine.parts.cards import positions as position_cards
-from engine.parts.cards.feedforward import FeedForwardCard, GatedCard, PlainCard
 from engine.parts.feedforward import FeedForward, GatedFeedForward, Gelu
 from engine.parts.registry import FEEDFORWARDS, HEALTHY, NORMS, POSITIONS, swapped
+from engine.recording import record
 from engine.sample import Decoder
 from pages.start.home.map_drawing import model_map
+from studies.attention.ablation import Switches, compare
+from studies.attention.single_head import head_stages
+from studies.costs.cards import Formula
+from studies.costs.cards import feedforward as feedforward_cards
+from studies.costs.cards import norms as norm_cards
+from studies.costs.cards import positions as position_cards
+from studies.costs.cards.feedforward import FeedForwardCard, GatedCard, PlainCard
+from studies.costs.ledger import ledger, parameter_formula
+from studies.feedforward import activation_functions
+from studies.positions.schemes import similarity
+from studies.residual.attribution import attribute
+from studies.shapes.formulas import formulas
+from studies.shapes.operations import trace
 from tests.engine.helpers import loud, tiny
 
 DOC = Path(__file__).parents[2] / "docs" / "adding-a-part.md"

@@ -11,10 +11,10 @@ import pytest
 import torch
 
 from engine.data.progress import finish
-from engine.measure.tasks import attempts
-from engine.measure.tasks.attempts import COUNTS, MOST, SEEDS, majority_at, measure, pass_at
 from engine.model import build
-from engine.training.post_training.reward import CONFIG, decode, draw_answers, lines, questions_of
+from studies.after.reward import CONFIG, decode, draw_answers, lines, questions_of
+from studies.tasks import attempts
+from studies.tasks.attempts import COUNTS, MOST, SEEDS, majority_at, measure, pass_at
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 5])

@@ -14,9 +14,14 @@ from torch import Tensor
 
 from engine.data.progress import finish
 from engine.errors import ConfigError
-from engine.lab.faults import PARTS
-from engine.measure.attention import head_patterns, heads, scaling, shared_keys, single_head
-from engine.measure.attention.ablation import (
+from engine.model import Transformer, build
+from engine.parts.attention import Attention
+from engine.parts.registry import HEALTHY, Parts, swapped
+from engine.presets import PRESETS
+from engine.recording import Recording, record
+from pages.inside.attention import steps
+from studies.attention import head_patterns, heads, scaling, shared_keys, single_head
+from studies.attention.ablation import (
     Switches,
     changes_nothing,
     compare,
@@ -29,17 +34,12 @@ from engine.measure.attention.ablation import (
     reordered,
     writes_a_bias,
 )
-from engine.measure.attention.attention_targets import by_distance, shares, target_keys, words_of
-from engine.measure.attention.heads import even_pattern
-from engine.measure.attention.scaling import KEYS, among_zeros, theory
-from engine.measure.circuits import induction
-from engine.measure.positions.alibi import visible
-from engine.measure.recording import Recording, record
-from engine.model import Transformer, build
-from engine.parts.attention import Attention
-from engine.parts.registry import HEALTHY, Parts, swapped
-from engine.presets import PRESETS
-from pages.inside.attention import steps
+from studies.attention.attention_targets import by_distance, shares, target_keys, words_of
+from studies.attention.heads import even_pattern
+from studies.attention.scaling import KEYS, among_zeros, theory
+from studies.circuits import induction
+from studies.lab.faults import PARTS
+from studies.positions.alibi import visible
 from tests.engine.cases import for_each
 from tests.engine.helpers import induction_model, loud, tiny
 from tests.engine.toys import TOYS, PlainProducts

@@ -16,18 +16,15 @@ import torch.nn.functional as F
 from engine.config import TrainConfig
 from engine.data.progress import finish
 from engine.errors import ConfigError, ShapeError
-from engine.lab.guesses import backward as guesses
-from engine.measure.recording import record
-from engine.measure.residual.stream import states
-from engine.measure.shapes.backward import (
-    SHOWN,
-    backward,
-    finite_difference,
-    matrices,
-    nudges,
-    trainable_twin,
-)
-from engine.measure.shapes.optimiser_step import (
+from engine.model import Transformer
+from engine.probe import Patcher, Probe, identity
+from engine.recording import record
+from engine.training.numerics import choose
+from engine.training.optim import Optimiser, layout, orthogonalise
+from studies.guesses import backward as guesses
+from studies.residual.stream import states
+from studies.shapes.backward import SHOWN, backward, finite_difference, matrices, nudges, trainable_twin
+from studies.shapes.optimiser_step import (
     MAX_PARAMETERS,
     RULES,
     SGD_RATE,
@@ -38,10 +35,6 @@ from engine.measure.shapes.optimiser_step import (
     spectra,
     update_of,
 )
-from engine.model import Transformer
-from engine.probe import Patcher, Probe, identity
-from engine.training.numerics import choose
-from engine.training.optim import Optimiser, layout, orthogonalise
 from tests.engine.cases import for_each
 from tests.engine.helpers import ARCHITECTURES, loud, tiny
 
@@ -301,6 +294,6 @@ def test_a_step_is_refused_where_it_cannot_be_taken(monkeypatch: pytest.MonkeyPa
     with pytest.raises(ConfigError, match="is not a matrix"):
         finish(spectra(model, IDS, "9.W_Q"))
     assert MAX_PARAMETERS > 134_515_008, "SmolLM2-135M is taken"
-    monkeypatch.setattr("engine.measure.shapes.optimiser_step.MAX_PARAMETERS", 100)
+    monkeypatch.setattr("studies.shapes.optimiser_step.MAX_PARAMETERS", 100)
     with pytest.raises(ConfigError, match="three copies"):
         finish(single_step(model, IDS))

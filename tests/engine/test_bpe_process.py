@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 
 from engine.data.progress import Progress, Steps, finish
-from engine.data.tokenizers import bpe, bpe_process, bpe_watch
+from engine.data.tokenizers import bpe
 from engine.data.tokenizers.bpe import Level, Split
 from engine.errors import TokenizerError
-from engine.service.process_guards import FIRST
+from runs import bpe_process
+from runs.process_guards import FIRST
+from studies.tokens import bpe_watch
 from tests.engine.cases import for_each
 from tests.engine.running import freeze, lives, wait
 
@@ -35,11 +37,7 @@ def processes(of: int | None = None) -> list[int]:
             command = (folder / "cmdline").read_bytes().split(b"\0")
         except OSError:  # it has just ended
             continue
-        if (
-            int(parent) == (of or os.getpid())
-            and state != "Z"
-            and b"engine.data.tokenizers.bpe_process" in command
-        ):
+        if int(parent) == (of or os.getpid()) and state != "Z" and b"runs.bpe_process" in command:
             found.append(int(folder.name))
     return found
 
@@ -120,7 +118,7 @@ def test_a_stopped_process_is_noticed_and_ended(monkeypatch: pytest.MonkeyPatch)
 @for_each("stopped", [False, True])
 def test_it_ends_with_who_started_it(stopped: bool) -> None:
     code = (
-        "from engine.data.tokenizers import bpe_process; import os, time\n"
+        "from runs import bpe_process; import os, time\n"
         "steps = bpe_process.learning(''.join(f'{i * 7919:x}' for i in range(300_000)), 60_000, split='none')\n"
         "next(steps), next(steps); print('begun', flush=True); time.sleep(60)"
     )

@@ -14,10 +14,10 @@ from engine.config import SampleConfig
 from engine.data.progress import finish
 from engine.errors import ConfigError, ShapeError
 from engine.sample import generate, steps, uniform
-from engine.sample.beam import beam_search, sampled
-from engine.sample.branches import Tree, ended_by, follow, grow, likelihood, pick
 from engine.sample.generate import window
 from engine.sample.stages import stages
+from studies.generation.beam import beam_search, sampled
+from studies.generation.branches import Tree, ended_by, follow, grow, likelihood, pick
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
 

@@ -12,16 +12,16 @@ import pytest
 
 from engine.data.corpora import load, shakespeare_path
 from engine.errors import CheckpointError
-from engine.experiments import bug_races
-from engine.experiments.bug_races import BROKEN, CLOSE, FOLDER, HEALTHY, SEEDS, compare_twins, shipped, specs
-from engine.experiments.stored_races import Stored, load_race, run_race
-from engine.lab.faults import FAULTS, parts_of
-from engine.lab.guesses import training
-from engine.measure.tasks.text_statistics import known_share, words_of
-from engine.service.state import RunView
 from engine.training.records import Step
 from engine.training.train import train
 from pages.lab.faults import cost
+from runs.state import RunView
+from studies.experiments import bug_races
+from studies.experiments.bug_races import BROKEN, CLOSE, FOLDER, HEALTHY, SEEDS, compare_twins, shipped, specs
+from studies.experiments.stored_races import Stored, load_race, run_race
+from studies.guesses import training
+from studies.lab.faults import FAULTS, parts_of
+from studies.tasks.text_statistics import known_share, words_of
 from tests.engine.cases import for_each
 from tests.engine.helpers import tiny, verse
 
@@ -148,7 +148,7 @@ def test_no_race_is_stored_of_a_bug_that_is_gone() -> None:
 def test_a_race_of_other_settings_is_refused(tmp_path: Path) -> None:
     data = (FOLDER / "no_mask.json").read_text("utf-8")
     (tmp_path / "no_mask.json").write_text(data.replace('"d_model":64', '"d_model":32'), "utf-8")
-    with pytest.raises(CheckpointError, match=r"other settings.*engine\.experiments bugs no_mask"):
+    with pytest.raises(CheckpointError, match=r"other settings.*studies\.experiments bugs no_mask"):
         shipped("no_mask", tmp_path)
     with pytest.raises(CheckpointError):
         shipped("not_shifted", tmp_path)

@@ -24,17 +24,8 @@ from safetensors.torch import load_file, save_file
 from safetensors.torch import save as save_tensors
 from torch import Tensor
 
-from engine.config import ModelConfig
-from engine.data.pair_corpora import pair_text
-from engine.data.pairs import Labelled, LabelledText
-from engine.data.tokenizers.char import CharTokenizer
-from engine.data.tokenizers.pairs import PairTokenizer
-from engine.errors import CheckpointError
-from engine.model import Transformer
-from engine.seq2seq import Classifier, Seq2Seq, build_classifier, build_pair
-from engine.training.records import TrainState
-from engine.weights import checkpoints
-from engine.weights.checkpoints import (
+from engine import checkpoints
+from engine.checkpoints import (
     load,
     load_labels,
     load_pair,
@@ -46,6 +37,15 @@ from engine.weights.checkpoints import (
     slim_state,
     unpack,
 )
+from engine.config import ModelConfig
+from engine.data.tokenizers.char import CharTokenizer
+from engine.errors import CheckpointError
+from engine.model import Transformer
+from engine.training.records import TrainState
+from studies.pairs.corpora import pair_text
+from studies.pairs.dataset import Labelled, LabelledText
+from studies.pairs.seq2seq import Classifier, Seq2Seq, build_classifier, build_pair
+from studies.pairs.tokenizer import PairTokenizer
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, some_tokens, tiny
 

@@ -13,11 +13,11 @@ import pytest
 
 from engine.data.corpora import from_text
 from engine.errors import RunError
-from engine.service import cluster as clusters
-from engine.service.cluster import connect, limits
-from engine.service.manager import RunManager
 from engine.training.records import Step
 from engine.training.train import train
+from runs import cluster as clusters
+from runs.cluster import connect, limits
+from runs.manager import RunManager
 from tests.engine import running
 from tests.engine.conftest import remote_workers
 from tests.engine.running import ME, PROFILE, ended, look, reached, spec, wait
@@ -79,7 +79,7 @@ def test_what_takes_machine_after_machine_down_does_not_go_on(
     manager = make()
     run = manager.start(spec(running.LONG), ME)
     reached(manager, run, 5)  # it may begin on the machine that the test before took away, and move
-    monkeypatch.setattr("engine.service.scheduler.MAX_MOVES", 0)
+    monkeypatch.setattr("runs.scheduler.MAX_MOVES", 0)
     nodes.remove_node(node_of(manager, nodes, run), allow_graceful=False)
     nodes.add_node(num_cpus=3)  # the tests after this one need it
     assert ended(manager, run).status == "failed"

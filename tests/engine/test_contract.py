@@ -13,23 +13,23 @@ import torch
 
 from engine.config import ModelConfig, SampleConfig
 from engine.errors import ConfigError, ShapeError
-from engine.lab.faults import PARTS
-from engine.ledger import parameter_formula
-from engine.measure.attention.ablation import Switches, compare
-from engine.measure.attention.single_head import head_stages
-from engine.measure.recording import record
-from engine.measure.residual.attribution import attribute
-from engine.measure.residual.stream import outputs, states
-from engine.measure.shapes.formulas import formulas
-from engine.measure.shapes.operations import tensor_of, trace
 from engine.model import Transformer, build
 from engine.parts.attention import HeadMixer
 from engine.parts.positions import NoPosition
 from engine.parts.registry import FEEDFORWARDS, HEALTHY, MIXERS, NORMS, POSITIONS, WIRINGS, Parts, swapped
+from engine.recording import record
 from engine.sample import Decoder
 from engine.sample.generate import steps
-from engine.sample.single_row import SUPPORTED
 from pages.start.home.map_drawing import model_map
+from studies.attention.ablation import Switches, compare
+from studies.attention.single_head import head_stages
+from studies.costs.ledger import parameter_formula
+from studies.generation.single_row import SUPPORTED
+from studies.lab.faults import PARTS
+from studies.residual.attribution import attribute
+from studies.residual.stream import outputs, states
+from studies.shapes.formulas import formulas
+from studies.shapes.operations import tensor_of, trace
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
 from tests.engine.toys import TOYS, BareNorm, DoubledAttention, LogBias, PlainProducts, RunningMean

@@ -20,7 +20,7 @@ from engine.data import corpora
 from engine.data.corpus import Corpus, check_length
 from engine.data.tokenizers import bpe
 from engine.errors import CorpusError
-from engine.measure.tasks.text_statistics import baselines
+from studies.tasks.text_statistics import baselines
 from tests.engine.cases import for_each
 
 LINES = "one two three four five six seven eight nine ten\n" * 8

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.service import cpu_quota
+from runs import cpu_quota
 from tests.engine.cases import for_each
 
 WHOLE = cpu_quota.memory(Path("/nowhere"), Path("/nowhere"))

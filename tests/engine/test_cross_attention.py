@@ -9,12 +9,10 @@ import pytest
 import torch
 
 from engine.config import ModelConfig, Seq2SeqConfig
-from engine.data.pair_corpora import pair_text
-from engine.data.tasks.paired import PAIR_TASKS, Aligned, pairs
-from engine.data.tokenizers.pairs import BEGIN, END, PairTokenizer
 from engine.errors import CorpusError, ShapeError, TokenizerError
-from engine.measure.families import cross_attention as measured
-from engine.measure.families.cross_attention import (
+from engine.probe import Recorder
+from studies.families import cross_attention as measured
+from studies.families.cross_attention import (
     SharpestWeight,
     alignment_score,
     at_the_end,
@@ -25,9 +23,11 @@ from engine.measure.families.cross_attention import (
     model_alignment,
     sharpest,
 )
-from engine.measure.families.written_target import shuffled, with_parts, write_target
-from engine.probe import Recorder
-from engine.seq2seq import build_pair
+from studies.families.written_target import shuffled, with_parts, write_target
+from studies.pairs.corpora import pair_text
+from studies.pairs.paired import PAIR_TASKS, Aligned, pairs
+from studies.pairs.seq2seq import build_pair
+from studies.pairs.tokenizer import BEGIN, END, PairTokenizer
 from tests.engine.cases import for_each
 from tests.engine.seq2seq_toys import loud_pair
 

@@ -18,19 +18,19 @@ from engine.config import ModelConfig, TrainConfig
 from engine.data import corpora
 from engine.data.progress import finish
 from engine.data.tokenizers import bpe
-from engine.lab.doctor.case import Case
-from engine.training.race import Entrant
+from runs.race import Entrant
+from studies.lab.doctor.case import Case
 from tests.engine.helpers import VERSE, loud
 from ui import page_frame
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND, MANY = "python ", 9
-SLOW = ("engine.training.post_training.reward", "engine.measure.circuits.in_context")  # they train first
+SLOW = ("studies.after.reward", "studies.circuits.in_context")  # they train first
 
 
 def examples() -> Iterator[tuple[str, str]]:
     """(module, code) of each indented block of a module's docstring that is no command of a shell."""
-    for room in ("engine", "ui"):
+    for room in ("engine", "studies", "runs", "ui"):
         for file in sorted((ROOT / room).rglob("*.py")):
             said = ast.get_docstring(ast.parse(file.read_text("utf-8"))) or ""
             if ">>> " in said:
@@ -94,7 +94,7 @@ EVERY = list(examples())
     [
         pytest.param(*each, id=each[0], marks=[pytest.mark.exhaustive] * (each[0] in SLOW))
         for each in EVERY
-        if each[0].startswith("engine.")
+        if not each[0].startswith("ui.")
     ],
 )
 def test_an_example_of_the_engine_runs(module: str, code: str) -> None:

@@ -12,16 +12,16 @@ import torch.nn.functional as F
 from engine.data import corpora
 from engine.data.progress import Progress, finish
 from engine.errors import ConfigError
-from engine.experiments import dropout_runs
-from engine.experiments.command import from_json, to_json
-from engine.experiments.dropout_runs import LITTLE, PLANS, SEEDS, SHARES, WHOLE, DropoutRun, Plan
-from engine.lab.guesses import training
-from engine.measure.feedforward import dropout
-from engine.measure.feedforward.dropout import Dropper, PassSpread, drop_sum, logit_terms, passes
-from engine.measure.recording import record
-from engine.measure.residual.attribution import attribute
 from engine.model import Transformer
 from engine.parts.registry import HEALTHY
+from engine.recording import record
+from studies.experiments import dropout_runs
+from studies.experiments.command import from_json, to_json
+from studies.experiments.dropout_runs import LITTLE, PLANS, SEEDS, SHARES, WHOLE, DropoutRun, Plan
+from studies.feedforward import dropout
+from studies.feedforward.dropout import Dropper, PassSpread, drop_sum, logit_terms, passes
+from studies.guesses import training
+from studies.residual.attribution import attribute
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, stepped, tiny
 

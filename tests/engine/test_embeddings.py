@@ -12,20 +12,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine import checkpoints
 from engine.config import ModelConfig
 from engine.data.tokenizers import bpe, token_bytes
 from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import ShapeError
-from engine.measure.embeddings import separation, token_classes
-from engine.measure.embeddings import table as measured
-from engine.measure.embeddings import token_map as maps
-from engine.measure.embeddings.analogies import analogy, directions_of
-from engine.measure.embeddings.table import neighbours, preserved_neighbours, principal, project
-from engine.measure.positions.position_table import NEAR, alike, learned_table, sinusoidal
-from engine.measure.positions.position_table import measured as of_table
-from engine.measure.recording import record
 from engine.model import build
-from engine.weights import checkpoints
+from engine.recording import record
+from studies.embeddings import separation, token_classes
+from studies.embeddings import table as measured
+from studies.embeddings import token_map as maps
+from studies.embeddings.analogies import analogy, directions_of
+from studies.embeddings.table import neighbours, preserved_neighbours, principal, project
+from studies.positions.position_table import NEAR, alike, learned_table, sinusoidal
+from studies.positions.position_table import measured as of_table
 from tests.engine.cases import for_each
 
 SMALL = {"vocab_size": 11, "context": 16, "d_model": 8, "n_layers": 1, "n_heads": 2}

@@ -10,17 +10,17 @@ import torch
 
 from engine.config import ModelConfig, TrainConfig
 from engine.errors import ConfigError, HeadError, ShapeError
-from engine.ledger import ledger
-from engine.measure.circuits.prompt_pairs import Prompts, both_runs
-from engine.measure.embeddings.table import lookup
-from engine.measure.feedforward.neurons import token_scores
-from engine.measure.recording import record
-from engine.measure.residual.lens import logit_lens
-from engine.measure.residual.stream import shares, states, writes
-from engine.measure.shapes.operations import trace
 from engine.model import count_parameters
+from engine.recording import record
 from engine.sample import Decoder
 from engine.training.train import train
+from studies.circuits.prompt_pairs import Prompts, both_runs
+from studies.costs.ledger import ledger
+from studies.embeddings.table import lookup
+from studies.feedforward.neurons import token_scores
+from studies.residual.lens import logit_lens
+from studies.residual.stream import shares, states, writes
+from studies.shapes.operations import trace
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny, verse
 

@@ -9,7 +9,7 @@ import pytest
 
 from engine.config import ModelConfig, TrainConfig
 from engine.parts.registry import HEALTHY
-from engine.training import estimate, kinds
+from runs import estimate, kinds
 
 MODEL = ModelConfig(
     vocab_size=65, d_model=64, n_layers=3, n_heads=4, context=32, position="none", tie_embeddings=True

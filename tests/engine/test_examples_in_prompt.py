@@ -11,15 +11,7 @@ import torch
 from engine.data.progress import Progress, finish
 from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import ConfigError
-from engine.measure.circuits.examples_in_prompt import (
-    COUNTS,
-    EXCHANGED,
-    RIGHT,
-    FewShot,
-    measure,
-    order,
-    prompt,
-)
+from studies.circuits.examples_in_prompt import COUNTS, EXCHANGED, RIGHT, FewShot, measure, order, prompt
 from tests.engine.helpers import loud, tiny
 
 LETTERS = CharTokenizer("\n :" + "abcdefghijklmnopqrstuvwxyz")

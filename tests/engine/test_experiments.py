@@ -16,7 +16,8 @@ import pytest
 
 from engine.data import corpora
 from engine.errors import CheckpointError
-from engine.experiments import (
+from engine.presets import PAIRED
+from studies.experiments import (
     bigram_expectations,
     bug_races,
     dropout_runs,
@@ -33,10 +34,9 @@ from engine.experiments import (
     stored_races,
     why_decoders,
 )
-from engine.experiments.command import complete, reading, require_all
-from engine.experiments.why_decoders import CHECKPOINTS
-from engine.lab.doctor import story, table
-from engine.presets import PAIRED
+from studies.experiments.command import complete, reading, require_all
+from studies.experiments.why_decoders import CHECKPOINTS
+from studies.lab.doctor import story, table
 from tests.engine.cases import for_each
 
 TEXT = corpora.from_text("ROMEO: the cat sat on the mat; she sees the shed.\n" * 40, "toy")

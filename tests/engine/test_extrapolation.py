@@ -15,10 +15,10 @@ from hypothesis import strategies as some
 
 from engine.config import ModelConfig
 from engine.errors import CorpusError, ShapeError
-from engine.measure.positions import extrapolation
-from engine.measure.positions.extrapolation import above_tail, costs, far_buckets, in_unit, least, reach_of
 from engine.model import build
 from engine.parts.positions import t5_bucket
+from studies.positions import extrapolation
+from studies.positions.extrapolation import above_tail, costs, far_buckets, in_unit, least, reach_of
 from tests.engine.cases import for_each
 
 CONFIG = ModelConfig(vocab_size=11, context=8, d_model=16, n_layers=2, n_heads=2)

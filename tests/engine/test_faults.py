@@ -18,32 +18,32 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from engine.checkpoints import pack, unpack
 from engine.config import ModelConfig, ResolvedConfig, SampleConfig, TrainConfig
 from engine.data.tokenizers.stored import tokenizer_from_dict
 from engine.errors import CheckpointError, ConfigError
-from engine.lab.faults import FAULTS, LAB_MODEL, LAB_TRAIN, PARTS, Fault, masks, parts_of
-from engine.lab.faults.fault import WORDS, body
-from engine.lab.faults.training import not_shifted, overlapping, shifted_by_two
-from engine.ledger import ledger, parameter_formula
-from engine.measure.attention.shared_keys import shared_keys
-from engine.measure.generation.kv_cache import cache_size, compare, filled_bytes, sharing
-from engine.measure.recording import check_plain_stack
 from engine.model import Transformer, build
 from engine.parts.attention import Attention
-from engine.parts.cards.feedforward import GeluCard
-from engine.parts.cards.mixers import AttentionCard
 from engine.parts.feedforward import Gelu
 from engine.parts.registry import HEALTHY, Parts, swapped
 from engine.probe import Recorder
+from engine.recording import check_plain_stack
 from engine.sample import complete
-from engine.sample.single_row import SUPPORTED
-from engine.service.profiles import PROFILES, check, check_model, estimate_bytes
-from engine.service.state import Run, RunSpec
 from engine.training.batches import Batches, measure
-from engine.training.estimate import Pace, forward_flops
 from engine.training.records import Snapshot, Step
 from engine.training.train import train
-from engine.weights.checkpoints import pack, unpack
+from runs.estimate import Pace, forward_flops
+from runs.profiles import PROFILES, check, check_model, estimate_bytes
+from runs.state import Run, RunSpec
+from studies.attention.shared_keys import shared_keys
+from studies.costs.cards.feedforward import GeluCard
+from studies.costs.cards.mixers import AttentionCard
+from studies.costs.ledger import ledger, parameter_formula
+from studies.generation.kv_cache import cache_size, compare, filled_bytes, sharing
+from studies.generation.single_row import SUPPORTED
+from studies.lab.faults import FAULTS, LAB_MODEL, LAB_TRAIN, PARTS, Fault, masks, parts_of
+from studies.lab.faults.fault import WORDS, body
+from studies.lab.faults.training import not_shifted, overlapping, shifted_by_two
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, some_tokens, tiny, verse
 from tests.engine.toys import TOYS, RunningMean
@@ -234,7 +234,7 @@ def test_a_diff_is_a_line_or_three_of_the_real_sources(fault: Fault) -> None:
     assert 1 <= len(diff.added) <= 3 and len(diff.removed) <= 2
     for healthy, faulty in fault.sources:
         assert healthy.__module__.startswith("engine.parts.")
-        assert faulty.__module__.startswith("engine.lab.faults.")
+        assert faulty.__module__.startswith("studies.lab.faults.")
     sources = ["".join(inspect.getsource(one) for one in side) for side in zip(*fault.sources, strict=True)]
     for source, lines in zip(sources, (diff.removed, diff.added), strict=False):
         assert all(line.strip() in source for line in lines)

@@ -12,13 +12,13 @@ import torch
 
 from engine.data.progress import Progress, finish
 from engine.errors import ShapeError
-from engine.ledger import ledger
-from engine.ledger.block import block, block_of, gate_paid, known, shares
-from engine.measure.feedforward import activation_functions, neurons
-from engine.measure.feedforward.neurons import Scan
-from engine.measure.recording import record
 from engine.model import Transformer, build
 from engine.parts.registry import FEEDFORWARDS
+from engine.recording import record
+from studies.costs.block import block, block_of, gate_paid, known, shares
+from studies.costs.ledger import ledger
+from studies.feedforward import activation_functions, neurons
+from studies.feedforward.neurons import Scan
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, some_tokens, tiny
 

@@ -13,7 +13,7 @@ from engine.config import ModelConfig
 from engine.data.progress import finish
 from engine.errors import ConfigError
 from engine.model import build
-from engine.training.post_training.finetune import (
+from studies.after.finetune import (
     IGNORED,
     MAX_BATCH_TOKENS,
     MAX_TOKENS,
@@ -27,7 +27,7 @@ from engine.training.post_training.finetune import (
     trained_parameters,
     with_weights,
 )
-from engine.training.post_training.new_fact import Question, largest_change, teach
+from studies.after.new_fact import Question, largest_change, teach
 from tests.engine.cases import for_each
 
 CONFIG = ModelConfig(vocab_size=28, d_model=16, n_layers=2, n_heads=2, context=32)

@@ -9,10 +9,10 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from engine.measure.families import influence_by_distance
-from engine.measure.families.influence_by_distance import LAYERS, LayerInfluence, layer_influence
-from engine.measure.residual.gradient_by_depth import Plan, _windows, averaged, fresh, measure, ratio
 from engine.probe import Patcher
+from studies.families import influence_by_distance
+from studies.families.influence_by_distance import LAYERS, LayerInfluence, layer_influence
+from studies.residual.gradient_by_depth import Plan, _windows, averaged, fresh, measure, ratio
 from tests.engine.cases import for_each
 from tests.engine.helpers import verse
 

@@ -14,19 +14,19 @@ import torch
 import torch.nn.functional as F
 
 from engine.data.tokenizers.bpe import pieces as cut
-from engine.data.tokenizers.bpe_watch import watch
-from engine.experiments import reward_runs
-from engine.experiments.bug_races import Comparison, Side
-from engine.experiments.no_residual import shipped
-from engine.lab.guesses import attention, closest, order, reward, sampling, sizes, tokens, training
-from engine.ledger import ledger
-from engine.measure.attention.ablation import UnmaskedReading, without_mask
-from engine.measure.attention.scaling import WIDTHS
-from engine.measure.circuits.induction import Repeat, read_twice
-from engine.measure.positions.permutation import order_effect
-from engine.measure.recording import record
 from engine.model import build
 from engine.presets import PRESETS
+from engine.recording import record
+from studies.attention.ablation import UnmaskedReading, without_mask
+from studies.attention.scaling import WIDTHS
+from studies.circuits.induction import Repeat, read_twice
+from studies.costs.ledger import ledger
+from studies.experiments import reward_runs
+from studies.experiments.bug_races import Comparison, Side
+from studies.experiments.no_residual import shipped
+from studies.guesses import attention, closest, order, reward, sampling, sizes, tokens, training
+from studies.positions.permutation import order_effect
+from studies.tokens.bpe_watch import watch
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
 from tests.engine.naive import merge_everywhere

@@ -7,17 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engine.experiments import preference_runs
-from engine.experiments.lab_races import shipped
-from engine.experiments.thinking_aloud import CARRIES, DOTS, THINKING, accuracies
-from engine.lab.guesses import after, reward
-from engine.measure.circuits.examples_in_prompt import COUNTS, FewShot
-from engine.measure.circuits.in_context import Regression
-from engine.measure.tasks.attempts import COUNTS as ANSWERS
-from engine.measure.tasks.attempts import Attempts
 from engine.model import build
-from engine.training.post_training.finetune import FinetuneRecipe, adapters
-from engine.training.post_training.preferences import PreferenceEvaluation
+from studies.after.finetune import FinetuneRecipe, adapters
+from studies.after.preferences import PreferenceEvaluation
+from studies.circuits.examples_in_prompt import COUNTS, FewShot
+from studies.circuits.in_context import Regression
+from studies.experiments import preference_runs
+from studies.experiments.lab_races import shipped
+from studies.experiments.thinking_aloud import CARRIES, DOTS, THINKING, accuracies
+from studies.guesses import after, reward
+from studies.tasks.attempts import COUNTS as ANSWERS
+from studies.tasks.attempts import Attempts
 from tests.engine.cases import for_each
 from tests.engine.helpers import tiny
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.service.history import MAX_EVALUATIONS, MAX_SAMPLES, HistoryLog, best
 from engine.training.records import Done, Evaluation, Sample, Step
+from runs.history import MAX_EVALUATIONS, MAX_SAMPLES, HistoryLog, best
 
 
 def _step(n: int, loss: float = 1.0) -> Step:

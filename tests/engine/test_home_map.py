@@ -11,11 +11,11 @@ import pytest
 import torch
 
 from engine.config import SampleConfig
-from engine.measure.home import living_map
-from engine.measure.recording import record
-from engine.measure.residual.lens import logit_lens
 from engine.parts.positions import alibi_slopes
+from engine.recording import record
 from engine.sample.stages import stages
+from studies.home import living_map
+from studies.residual.lens import logit_lens
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
 from tests.models import REAL, SHIPPED, TEXTS, opened

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from engine.data.progress import finish
-from engine.measure.circuits.in_context import (
+from studies.circuits.in_context import (
     COUNTS,
     HEADS,
     LOOK_EVERY,

@@ -13,8 +13,13 @@ import torch.nn.functional as F
 from engine.data.progress import Progress, finish
 from engine.data.tokenizers import token_bytes
 from engine.errors import ConfigError, ShapeError
-from engine.measure.attention import copying_heads
-from engine.measure.attention.head_scores import (
+from engine.model import Transformer, build
+from engine.parts.cache import KVCache
+from engine.probe import Patcher, Recorder
+from engine.recording import record
+from engine.training.records import Evaluation, HeadScores
+from studies.attention import copying_heads
+from studies.attention.head_scores import (
     COUNT,
     DRAWS,
     HeadFormation,
@@ -24,16 +29,11 @@ from engine.measure.attention.head_scores import (
     read_at,
     strongest,
 )
-from engine.measure.attention.heads import HeadValue, ranked_heads
-from engine.measure.circuits import induction, knockout
-from engine.measure.circuits.induction import Repeat, drawn, ordinary, read_twice
-from engine.measure.circuits.knockout import knock_out, losses_without, matched, under
-from engine.measure.circuits.sinks import OpeningResult, measure
-from engine.measure.recording import record
-from engine.model import Transformer, build
-from engine.parts.cache import KVCache
-from engine.probe import Patcher, Recorder
-from engine.training.records import Evaluation, HeadScores
+from studies.attention.heads import HeadValue, ranked_heads
+from studies.circuits import induction, knockout
+from studies.circuits.induction import Repeat, drawn, ordinary, read_twice
+from studies.circuits.knockout import knock_out, losses_without, matched, under
+from studies.circuits.sinks import OpeningResult, measure
 from tests.engine.cases import for_each
 from tests.engine.helpers import ARCHITECTURES, induction_model, loud, tiny
 from tests.engine.trainings import CORPUS, MODEL, only, run

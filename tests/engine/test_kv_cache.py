@@ -10,8 +10,11 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from engine.config import ModelConfig, SampleConfig
-from engine.ledger import ledger
-from engine.measure.generation.kv_cache import (
+from engine.model import build
+from engine.parts.cache import KVCache
+from engine.presets import PRESETS
+from studies.costs.ledger import ledger
+from studies.generation.kv_cache import (
     CacheStep,
     by_family,
     cache_size,
@@ -26,9 +29,6 @@ from engine.measure.generation.kv_cache import (
     totals,
     unchanged,
 )
-from engine.model import build
-from engine.parts.cache import KVCache
-from engine.presets import PRESETS
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
 
@@ -99,12 +99,12 @@ def test_earlier_keys_and_values_change_only_without_the_mask(fields):
 
 def test_speed_is_bounded_and_says_what_it_measured(monkeypatch: pytest.MonkeyPatch):
     ticks = (i / 10_000 for i in range(100_000))
-    monkeypatch.setattr("engine.measure.generation.kv_cache.time.perf_counter", lambda: next(ticks))
+    monkeypatch.setattr("studies.generation.kv_cache.time.perf_counter", lambda: next(ticks))
     found = speed(loud(tiny()), 6, seconds=0.05)
     assert found.tokens == 6 and found.blocks >= 1 and found.cached > 0 < found.uncached
     assert 3.4 < found.work < 3.6  # the mean of 1 to 6 positions: 3.5, and scores that grow
     clock = iter(range(1000))
-    monkeypatch.setattr("engine.measure.generation.kv_cache.time.perf_counter", lambda: float(next(clock)))
+    monkeypatch.setattr("studies.generation.kv_cache.time.perf_counter", lambda: float(next(clock)))
     slow = speed(loud(tiny()), 6, seconds=1.0)  # every look at the clock costs a second
     assert slow.tokens == 1 and slow.blocks == 1 and slow.cached == slow.uncached == 1.0 and slow.ratio == 1.0
 

@@ -21,21 +21,21 @@ import torch
 
 from engine.config import ModelConfig, TrainConfig
 from engine.data.corpora import from_text
-from engine.data.tokenizers import published
 from engine.errors import CheckpointError, ConfigError
-from engine.experiments import bigram_expectations, lab_races, ladder
-from engine.experiments.lab_races import RUNGS, SEEDS, rung_losses, seeds_of, shipped, specs_of
-from engine.experiments.ladder import Climbed
-from engine.experiments.ladder_gains import CLEAR, Finish, Idea, finish, idea, separate
-from engine.experiments.race_table import Standing
-from engine.lab.faults import PARTS, parts_of
-from engine.ledger import ledger
-from engine.measure.tasks.ladder import KINDS, LINES, lines, self_term
-from engine.measure.tasks.text_statistics import counted, expected
 from engine.model import build, count_parameters
-from engine.presets.ladder import DEPTHS, FIRST_FOUR, LADDER, LECTURE, LECTURE_TRAINING, Published
-from engine.presets.races import NORM_DEPTHS, QUESTIONS
-from engine.service.state import Status
+from runs.state import Status
+from studies.costs.ledger import ledger
+from studies.experiments import bigram_expectations, lab_races, ladder
+from studies.experiments.lab_races import RUNGS, SEEDS, rung_losses, seeds_of, shipped, specs_of
+from studies.experiments.ladder import Climbed
+from studies.experiments.ladder_gains import CLEAR, Finish, Idea, finish, idea, separate
+from studies.experiments.race_recipes import NORM_DEPTHS, QUESTIONS
+from studies.experiments.race_table import Standing
+from studies.lab.faults import PARTS, parts_of
+from studies.tasks.ladder import KINDS, LINES, lines, self_term
+from studies.tasks.rungs import DEPTHS, FIRST_FOUR, LADDER, LECTURE, LECTURE_TRAINING, Published
+from studies.tasks.text_statistics import counted, expected
+from studies.tokens import published
 from tests.engine.cases import for_each
 from tests.engine.saved_for_backward import kept
 
@@ -158,7 +158,7 @@ def test_what_the_app_reads_is_what_was_trained(small: dict[str, Published], tmp
     assert found.agrees is (abs(found.train[-1] - 2.45) <= 0.05)
     lowest = min(found.validation)
     assert found.best == (found.steps[found.validation.index(lowest)], lowest)
-    with pytest.raises(CheckpointError, match=r"engine\.experiments ladder"):
+    with pytest.raises(CheckpointError, match=r"studies\.experiments ladder"):
         ladder.shipped(tmp_path / "no.json")
 
 
@@ -393,7 +393,7 @@ def test_losses_of_rungs_are_those_of_the_race_by_seed() -> None:
 def test_what_is_shipped_is_what_the_button_starts(name: str) -> None:
     found = shipped(name)
     specs = specs_of(name)
-    assert len(found.runs) == len(specs) and "engine.experiments races" in found.made
+    assert len(found.runs) == len(specs) and "studies.experiments races" in found.made
     for view, spec in zip(found.runs, specs, strict=True):
         assert view.spec.same_recipe(spec) and view.name == spec.name
         assert view.status in ("finished", "failed")

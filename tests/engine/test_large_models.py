@@ -14,17 +14,17 @@ from engine.config import SampleConfig
 from engine.data.progress import Progress, finish
 from engine.data.tokenizers import ends
 from engine.data.tokenizers.char import CharTokenizer
-from engine.measure.feedforward import neurons
-from engine.measure.feedforward.neurons import most_active, strongest
-from engine.measure.recording import record
-from engine.measure.residual.attribution import Attribution, pushes
-from engine.measure.residual.stream import massive, stream, times_longer, without, writer_of
+from engine.recording import record
 from engine.sample import generate, steps
-from engine.sample.beam import beam_search
-from engine.sample.branches import Tree, grow
 from engine.sample.decoder import Held
-from engine.sample.decoding_comparison import write_each
-from engine.sample.outcome import Tally
+from studies.feedforward import neurons
+from studies.feedforward.neurons import most_active, strongest
+from studies.generation.beam import beam_search
+from studies.generation.branches import Tree, grow
+from studies.generation.decoding_comparison import write_each
+from studies.generation.outcome import Tally
+from studies.residual.attribution import Attribution, pushes
+from studies.residual.stream import massive, stream, times_longer, without, writer_of
 from tests.engine.helpers import loud, stepped, tiny
 
 IDS = [1, 5, 3, 2, 7, 5]

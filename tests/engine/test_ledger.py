@@ -13,15 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.utils.flop_counter import FlopCounterMode
 
-from engine import ledger as ledger_module
 from engine.config import ModelConfig
 from engine.errors import ConfigError
-from engine.ledger import GB, component_parameters, ledger, parameter_formula, shape_trace
-from engine.measure.shapes.operations import totals, trace
 from engine.model import build, count_parameters
 from engine.parts.cache import KVCache
 from engine.presets import ENCODER_DECODERS, PRESETS
 from engine.probe import Recorder
+from studies.costs import ledger as ledger_module
+from studies.costs.ledger import GB, component_parameters, ledger, parameter_formula, shape_trace
+from studies.shapes.operations import totals, trace
 from tests.engine.cases import for_each
 from tests.engine.saved_for_backward import DTYPES, kept
 from tests.engine.toys import TOYS

@@ -10,18 +10,19 @@ import pytest
 
 from engine.config import ModelConfig
 from engine.errors import ConfigError
-from engine.ledger import GB, kv_numbers, ledger, ledger_of, model_choices
-from engine.ledger.block import block_of
-from engine.ledger.budget import budget, grown
-from engine.ledger.fits import alike, fit, smallest, uses
-from engine.ledger.growth import break_even, by_heads, by_part, caches
-from engine.ledger.hand_count import counted, terms
-from engine.ledger.shares import Difference, change, differences, largest, quick_reference, where
-from engine.ledger.sizes import fitting, padding
 from engine.model import build
 from engine.presets import ENCODER_DECODERS, LECTURE_MODELS, PRESETS
-from engine.presets.published import BY_YEAR
-from engine.seq2seq import build_pair
+from studies.costs import model_choices
+from studies.costs.block import block_of
+from studies.costs.budget import budget, grown
+from studies.costs.fits import alike, fit, smallest, uses
+from studies.costs.growth import break_even, by_heads, by_part, caches
+from studies.costs.hand_count import counted, terms
+from studies.costs.ledger import GB, kv_numbers, ledger, ledger_of
+from studies.costs.published_models import BY_YEAR
+from studies.costs.shares import Difference, change, differences, largest, quick_reference, where
+from studies.costs.sizes import fitting, padding
+from studies.pairs.seq2seq import build_pair
 from tests.engine.cases import for_each
 
 

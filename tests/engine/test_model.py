@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from engine.config import Ffn, Init, Mixer, ModelConfig, Norm, Position, Wiring
 from engine.errors import ConfigError, ShapeError
-from engine.ledger import parameter_formula
 from engine.model import build
 from engine.parts.cache import KVCache
 from engine.parts.norms import RMSNorm
 from engine.parts.parameters import InitialValues
 from engine.parts.registry import HEALTHY, swapped
 from engine.probe import Recorder
+from studies.costs.ledger import parameter_formula
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, some_tokens, tiny
 

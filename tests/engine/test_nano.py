@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine import nano
-from engine.weights import checkpoints
+from engine import checkpoints, nano
 from tests.engine.cases import for_each
 
 MODERN = Path(__file__).parents[2] / "checkpoints" / "shakespeare-modern"

@@ -10,13 +10,13 @@ from engine.config import ModelConfig
 from engine.data.progress import finish
 from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import ConfigError
-from engine.experiments import finetune_runs
-from engine.experiments.command import from_json, to_json
 from engine.model import build
-from engine.training.post_training import new_fact
-from engine.training.post_training.finetune import FinetuneRecipe, with_weights
-from engine.training.post_training.new_fact import matrix_change
-from engine.training.post_training.new_text import LEAST, LEAST_HELD_OUT, Texts, split, teach_text
+from studies.after import new_fact
+from studies.after.finetune import FinetuneRecipe, with_weights
+from studies.after.new_fact import matrix_change
+from studies.after.new_text import LEAST, LEAST_HELD_OUT, Texts, split, teach_text
+from studies.experiments import finetune_runs
+from studies.experiments.command import from_json, to_json
 
 TOKENIZER = CharTokenizer("abcd ")
 CONFIG = ModelConfig(vocab_size=5, d_model=16, n_layers=1, n_heads=2, context=16)

@@ -12,18 +12,18 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from engine.checkpoints import load
 from engine.config import TrainConfig
 from engine.data.corpus import Corpus
 from engine.errors import ConfigError
-from engine.experiments import no_causal_mask
-from engine.measure.attention import scaling
-from engine.measure.attention.ablation import without_mask
-from engine.measure.families.unmasked_attention import continue_text, end_loss, opened, read
-from engine.measure.positions import permutation
-from engine.measure.positions.permutation import SAME, order_effect, setting_of
-from engine.measure.recording import next_token_losses, record
+from engine.recording import next_token_losses, record
 from engine.training.batches import Batch, Batches
-from engine.weights.checkpoints import load
+from studies.attention import scaling
+from studies.attention.ablation import without_mask
+from studies.experiments import no_causal_mask
+from studies.families.unmasked_attention import continue_text, end_loss, opened, read
+from studies.positions import permutation
+from studies.positions.permutation import SAME, order_effect, setting_of
 from tests.engine.cases import for_each
 from tests.engine.helpers import ARCHITECTURES, loud, tiny
 

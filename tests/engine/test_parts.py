@@ -13,16 +13,16 @@ from torch import Tensor
 
 from engine.config import Seq2SeqConfig
 from engine.errors import ConfigError, ShapeError
-from engine.measure.residual.norm_example import norm_example
 from engine.model import build
 from engine.parts.attention import causal_mask, window_mask
 from engine.parts.blocks import PassContext
 from engine.parts.feedforward import gelu_tanh, relu2
 from engine.parts.positions import PositionHooks, alibi_slopes, t5_bucket
-from engine.parts.raw_values import QueriesAndKeys, SharedQKRawValues
 from engine.parts.registry import FEEDFORWARDS, MIXERS, NORMS, POSITIONS
 from engine.probe import AXES, Patcher, Recorder, axes_of, identity
-from engine.seq2seq import build_classifier, build_pair
+from studies.lab.raw_values import QueriesAndKeys, SharedQKRawValues
+from studies.pairs.seq2seq import build_classifier, build_pair
+from studies.residual.norm_example import norm_example
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, some_tokens, tiny
 

@@ -14,10 +14,15 @@ from engine.config import ModelConfig, SampleConfig
 from engine.data.progress import Progress, finish
 from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import ConfigError, ShapeError, TokenizerError
-from engine.measure.attention.heads import HeadValue
-from engine.measure.circuits import patching, steering
-from engine.measure.circuits.fact_recall import Answer, AnswerAttribution, Fact, answer_of, trace
-from engine.measure.circuits.patching import (
+from engine.model import Transformer
+from engine.parts.registry import HEALTHY, swapped
+from engine.probe import Patcher, Recorder
+from engine.recording import record
+from engine.sample.generate import generate
+from studies.attention.heads import HeadValue
+from studies.circuits import patching, steering
+from studies.circuits.fact_recall import Answer, AnswerAttribution, Fact, answer_of, trace
+from studies.circuits.patching import (
     PatchEffect,
     Patching,
     Station,
@@ -28,20 +33,7 @@ from engine.measure.circuits.patching import (
     strongest_patches,
     verdict,
 )
-from engine.measure.circuits.prompt_pairs import (
-    MOST,
-    Contrast,
-    Prompts,
-    both_runs,
-    fits,
-    inside_a_word,
-    prompts_of,
-)
-from engine.measure.recording import record
-from engine.model import Transformer
-from engine.parts.registry import HEALTHY, swapped
-from engine.probe import Patcher, Recorder
-from engine.sample.generate import generate
+from studies.circuits.prompt_pairs import MOST, Contrast, Prompts, both_runs, fits, inside_a_word, prompts_of
 from tests.engine.cases import for_each
 from tests.engine.helpers import ARCHITECTURES, loud, stepped, tiny
 

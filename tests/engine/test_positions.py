@@ -12,12 +12,12 @@ import torch
 
 from engine.config import ModelConfig, Position
 from engine.errors import ConfigError, ShapeError
-from engine.measure.positions import alibi, sinusoids, t5_buckets
-from engine.measure.positions.schemes import HOOK_NAMES, SCHEMES, parameters_added, similarity
-from engine.measure.recording import record
 from engine.model import build, count_parameters
 from engine.parts.positions import Alibi, PositionHooks, Sinusoidal, sinusoidal_table
 from engine.parts.registry import HEALTHY, POSITIONS, swapped
+from engine.recording import record
+from studies.positions import alibi, sinusoids, t5_buckets
+from studies.positions.schemes import HOOK_NAMES, SCHEMES, parameters_added, similarity
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, some_tokens, tiny
 

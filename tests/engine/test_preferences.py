@@ -12,10 +12,9 @@ from engine.config import ModelConfig
 from engine.data.progress import finish
 from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import ConfigError
-from engine.experiments.preference_runs import BETAS, PLANS, SEEDS, TASTES, shipped
 from engine.model import build
-from engine.training.post_training import preferences
-from engine.training.post_training.preferences import (
+from studies.after import preferences
+from studies.after.preferences import (
     CHARACTERS,
     Pair,
     Plan,
@@ -27,6 +26,7 @@ from engine.training.post_training.preferences import (
     prefer,
     preference_loss,
 )
+from studies.experiments.preference_runs import BETAS, PLANS, SEEDS, TASTES, shipped
 
 TOKENIZER = CharTokenizer("\n '.:ROMEabcdehlotv")
 CONFIG = ModelConfig(
@@ -131,7 +131,7 @@ def test_stored_runs_are_of_these_plans_and_every_seed_learns_its_pairs():
     assert tuple(run.plan for run in runs) == PLANS and len(PLANS) == len(TASTES) * len(BETAS) * len(SEEDS)
     for run in runs:
         first, last = run.preferred.looks[0], run.preferred.looks[-1]
-        assert last.step == run.plan.steps and "engine.experiments preferences" in run.made
+        assert last.step == run.plan.steps and "studies.experiments preferences" in run.made
         assert last.training.ranked > 0.95 and first.texts and last.texts
         sign = 1 if run.plan.taste.kind in ("long", "with") else -1
         assert sign * last.measured > sign * first.measured
@@ -145,7 +145,7 @@ def test_stored_runs_are_of_these_plans_and_every_seed_learns_its_pairs():
 
 @pytest.mark.exhaustive
 def test_a_stored_run_is_trained_again():
-    from engine.experiments.preference_runs import trained
+    from studies.experiments.preference_runs import trained
 
     again, stored = trained(PLANS[3]), shipped()[3]
     assert again.preferred.looks[-1].measured == pytest.approx(stored.preferred.looks[-1].measured, rel=0.2)

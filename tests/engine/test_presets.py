@@ -8,11 +8,11 @@ from pathlib import Path
 
 from engine.config import ModelConfig, TrainConfig
 from engine.data.corpora import from_text
-from engine.measure.attention.head_scores import head_scores
 from engine.model import build
 from engine.presets import ENCODER_DECODERS, ENCODERS, PRESETS
 from engine.training.records import Done
 from engine.training.train import train
+from studies.attention.head_scores import head_scores
 from tests.engine.cases import for_each
 from tests.engine.helpers import VERSE
 
@@ -51,14 +51,17 @@ def test_trainable_presets_train(name: str) -> None:
     assert isinstance(last, Done) and last.reason == "finished"
 
 
+NAMING = ("presets", "encoders", "published_models", "lecture_models", "rungs", "race_recipes")
+
+
 def test_nothing_looks_at_a_preset_s_name() -> None:
     names = "|".join(
         re.escape(name) for name, preset in (PRESETS | ENCODER_DECODERS).items() if not preset.trainable
     )
-    engine = Path(__file__).resolve().parents[2] / "engine"
+    root = Path(__file__).resolve().parents[2]
     # whose families have such names; exercises ask about models by name
-    theirs = ("tokenizers", "pretrained", "export", "reference", "sets")
-    for path in engine.rglob("*.py"):
-        if path.parent.name != "presets":
+    theirs = ("tokens", "pretrained", "export", "reference", "sets")
+    for path in [path for name in ("engine", "studies", "runs") for path in (root / name).rglob("*.py")]:
+        if path.parent.name != "presets" and path.stem not in NAMING:
             named = re.search(rf"""["']({names})["']""", path.read_text("utf-8"))
             assert not named or path.parent.name in theirs, path

@@ -15,7 +15,8 @@ from gguf.quants import dequantize, quantize
 
 from engine.data.progress import Progress, finish
 from engine.errors import ConfigError, ShapeError
-from engine.measure.circuits.quantisation import (
+from engine.model import Transformer
+from studies.circuits.quantisation import (
     BITS,
     Losses,
     Rounding,
@@ -28,8 +29,7 @@ from engine.measure.circuits.quantisation import (
     rounding_error,
     twin,
 )
-from engine.model import Transformer
-from engine.weights.pretrained.blocks import block_at
+from studies.weights.pretrained.blocks import block_at
 from tests.engine.cases import for_each
 from tests.engine.helpers import ARCHITECTURES, loud, stepped, tiny
 from tests.engine.pretrained.gguf_files import opened_as

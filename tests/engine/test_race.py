@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from engine.training import race as races
-from engine.training.race import SLICES, Entrant, Race, race
 from engine.training.records import Control, Done, Record, Step
 from engine.training.train import train
+from runs import race as races
+from runs.race import SLICES, Entrant, Race, race
 from tests.engine.trainings import CORPUS, MODEL, TRAIN, losses, only
 
 LONG = replace(TRAIN, steps=60, eval_every=0, sample_every=0, snapshot_every=0)

@@ -12,11 +12,11 @@ import pytest
 from engine.config import ModelConfig, TrainConfig
 from engine.data.corpora import from_text
 from engine.errors import CheckpointError
-from engine.experiments import race_table
-from engine.experiments.stored_races import load_race, run_race
 from engine.model import build
-from engine.service.state import RunSpec, RunView
 from engine.training.records import Evaluation, Sample, Step
+from runs.state import RunSpec, RunView
+from studies.experiments import race_table
+from studies.experiments.stored_races import load_race, run_race
 from tests.engine.cases import for_each
 from tests.engine.running import MODEL, SHORT, TEXT, spec
 from tests.pages.stage import view_of

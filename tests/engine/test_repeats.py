@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from engine.data.corpora import from_text
 from engine.errors import ConfigError
-from engine.measure.shapes.batch_example import shifted_batch
 from engine.training.batches import Batches
 from engine.training.repeats import parted, piece_lengths, with_repeats
 from engine.training.train import train
+from studies.shapes.batch_example import shifted_batch
 from tests.engine.cases import for_each
 from tests.engine.trainings import CORPUS, MODEL, TRAIN
 

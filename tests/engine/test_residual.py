@@ -11,18 +11,17 @@ import pytest
 import torch
 
 from engine.errors import ConfigError, ShapeError
-from engine.measure.recording import Recording, next_token_losses, record
-from engine.measure.residual import lens as lens_module
-from engine.measure.residual.attribution import MOST_HEADS, Attribution, _mean, attribute, pushes
-from engine.measure.residual.gradient_by_depth import (
-    Plan,
-    blocks_of,
-    gradient_flow,
-    last_block,
-    ratios,
-    reason,
-)
-from engine.measure.residual.lens import (
+from engine.model import Transformer
+from engine.parts.attention import NoMixer
+from engine.parts.feedforward import NoFeedForward
+from engine.parts.positions import Learned
+from engine.parts.registry import HEALTHY, swapped
+from engine.probe import Recorder
+from engine.recording import Recording, next_token_losses, record
+from studies.residual import lens as lens_module
+from studies.residual.attribution import MOST_HEADS, Attribution, _mean, attribute, pushes
+from studies.residual.gradient_by_depth import Plan, blocks_of, gradient_flow, last_block, ratios, reason
+from studies.residual.lens import (
     Lens,
     cell,
     depth_table,
@@ -38,8 +37,8 @@ from engine.measure.residual.lens import (
     sureness,
     telling,
 )
-from engine.measure.residual.norm_example import habits, norm_example
-from engine.measure.residual.stream import (
+from studies.residual.norm_example import habits, norm_example
+from studies.residual.stream import (
     cosines,
     landings,
     mean,
@@ -52,12 +51,6 @@ from engine.measure.residual.stream import (
     sums,
     writes,
 )
-from engine.model import Transformer
-from engine.parts.attention import NoMixer
-from engine.parts.feedforward import NoFeedForward
-from engine.parts.positions import Learned
-from engine.parts.registry import HEALTHY, swapped
-from engine.probe import Recorder
 from tests.engine.cases import for_each
 from tests.engine.helpers import ARCHITECTURES, loud, stepped, tiny
 

@@ -14,8 +14,8 @@ import torch
 from engine.data.progress import finish
 from engine.errors import ConfigError
 from engine.model import build
-from engine.training.post_training import reward
-from engine.training.post_training.reward import (
+from studies.after import reward
+from studies.after.reward import (
     CONFIG,
     TASK,
     Plan,

@@ -6,16 +6,8 @@ import threading
 
 import pytest
 
-from engine.service.profiles import PROFILES
-from engine.service.rooms import (
-    MAX_CHANGES,
-    MAX_ROOMS,
-    MAX_SECONDS,
-    MAX_VOTERS,
-    QUIET_SECONDS,
-    RoomError,
-    Rooms,
-)
+from runs.profiles import PROFILES
+from runs.rooms import MAX_CHANGES, MAX_ROOMS, MAX_SECONDS, MAX_VOTERS, QUIET_SECONDS, RoomError, Rooms
 from tests.engine.running import HERE, THERE, Asker, Clock
 
 THREE = ["the future", "the past", "nothing"]

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 
 from engine.config import ModelConfig, ResolvedConfig
 from engine.errors import ShapeError
-from engine.measure.positions import rope
-from engine.measure.positions.alibi import visible
-from engine.measure.positions.position_scores import entrances, position_scores
-from engine.measure.positions.rope import layouts
-from engine.measure.recording import next_token_losses, record
 from engine.model import Transformer, build
 from engine.parts.positions import PositionHooks, Rope
 from engine.parts.registry import HEALTHY, swapped
+from engine.recording import next_token_losses, record
+from studies.positions import rope
+from studies.positions.alibi import visible
+from studies.positions.position_scores import entrances, position_scores
+from studies.positions.rope import layouts
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, some_tokens, tiny
 

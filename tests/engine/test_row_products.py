@@ -16,13 +16,14 @@ from engine.config import SampleConfig
 from engine.data.progress import Progress, finish
 from engine.errors import ConfigError, ShapeError
 from engine.model import Transformer, build
-from engine.sample import Decoder, generate, row_products, steps
-from engine.sample.branches import Tree, grow
-from engine.sample.rounding import rounding
-from engine.sample.row_products import ARITHMETICS, Arithmetic, product
-from engine.sample.single_row import ready
-from engine.service.transport import _environment
+from engine.sample import Decoder, generate, steps
 from engine.training.numerics import PRODUCT_CACHES, choose, has_bfloat16
+from runs.transport import _environment
+from studies.generation import row_products
+from studies.generation.branches import Tree, grow
+from studies.generation.rounding import rounding
+from studies.generation.row_products import ARITHMETICS, Arithmetic, product
+from studies.generation.single_row import ready
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
 

@@ -12,10 +12,10 @@ import pytest
 
 from engine.errors import ConfigError, RunError
 from engine.presets import PRESETS
-from engine.service import admission, profiles
-from engine.service.admission import StartLimiter
-from engine.service.manager import RunManager, RunSpec
-from engine.service.profiles import GB, LIBRARIES, MB, PROFILES
+from runs import admission, profiles
+from runs.admission import StartLimiter
+from runs.manager import RunManager, RunSpec
+from runs.profiles import GB, LIBRARIES, MB, PROFILES
 from tests.engine.cases import for_each
 from tests.engine.puppets import Puppet
 from tests.engine.running import (

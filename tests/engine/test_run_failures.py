@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine.checkpoints import load_state
 from engine.errors import RunError
-from engine.service.manager import RunManager
-from engine.service.process_guards import FIRST
-from engine.service.processes import describe_exit
-from engine.service.snapshots import GATE
-from engine.service.transport import Pipe
-from engine.weights.checkpoints import load_state
+from runs.manager import RunManager
+from runs.process_guards import FIRST
+from runs.processes import describe_exit
+from runs.snapshots import GATE
+from runs.transport import Pipe
 from tests.engine.puppets import Puppet
 from tests.engine.running import (
     LONG,
@@ -198,7 +198,7 @@ def test_a_full_disk_costs_snapshots_and_not_the_run(make: Make) -> None:
 def test_a_worker_that_does_not_stop_is_ended_by_force(
     make: Make, monkeypatch: pytest.MonkeyPatch, patience: str
 ) -> None:
-    monkeypatch.setattr(f"engine.service.{patience}", 2.5)
+    monkeypatch.setattr(f"runs.{patience}", 2.5)
     manager = make()
     run = begun(manager)
     worker = pid(manager, run)
@@ -280,7 +280,7 @@ def test_exit_codes_are_sentences() -> None:
 @pytest.fixture
 def impatient(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
     """Managers that wait 2.5 s for a sign of life, which comes every second."""
-    monkeypatch.setattr("engine.service.processes.SILENT_SECONDS", 2.5)
+    monkeypatch.setattr("runs.processes.SILENT_SECONDS", 2.5)
     with managers(tmp_path) as make:
         yield make
 

@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import RunError
-from engine.service.protocol import Records, Started
-from engine.service.snapshots import GATE, MAX_SNAPSHOTS, Store, clear_partial, thinned
-from engine.service.transport import Pipe
 from engine.training.records import Done
+from runs.protocol import Records, Started
+from runs.snapshots import GATE, MAX_SNAPSHOTS, Store, clear_partial, thinned
+from runs.transport import Pipe
 from tests.engine.puppets import Puppet
 from tests.engine.running import (
     LONG,

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from engine.errors import ConfigError, RunError
-from engine.service.manager import RunManager
-from engine.service.profiles import estimate_bytes
-from engine.service.protocol import Records, Started
 from engine.training.records import Done, Step
+from runs.manager import RunManager
+from runs.profiles import estimate_bytes
+from runs.protocol import Records, Started
 from tests.engine import running
 from tests.engine.puppets import Puppet
 from tests.engine.running import (

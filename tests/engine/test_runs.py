@@ -13,24 +13,23 @@ import numpy as np
 import pytest
 import torch
 
+from engine import checkpoints
+from engine.checkpoints import LabelCheckpoint, PairCheckpoint, load_pair
 from engine.config import ModelConfig, TrainConfig
 from engine.data import corpora
 from engine.data.corpora import from_text, shakespeare_path
-from engine.data.pair_corpora import pair_text, speakers
 from engine.errors import CheckpointError, ConfigError, CorpusError, GlassformerError, RunError
-from engine.experiments.stored_races import load_race, run_race
-from engine.lab.faults import PARTS
-from engine.seq2seq import build_pair
-from engine.service import profiles
-from engine.service.manager import RunManager, RunSpec
-from engine.service.state import Change
-from engine.training import kinds
-from engine.training.estimate import Pace, step_work
 from engine.training.records import Evaluation, Record, Sample, Snapshot, Step
 from engine.training.train import train
-from engine.training.train_pairs import train_labels, train_pairs
-from engine.weights import checkpoints
-from engine.weights.checkpoints import LabelCheckpoint, PairCheckpoint, load_pair
+from runs import kinds, profiles
+from runs.estimate import Pace, step_work
+from runs.manager import RunManager, RunSpec
+from runs.state import Change
+from studies.experiments.stored_races import load_race, run_race
+from studies.lab.faults import PARTS
+from studies.pairs.corpora import pair_text, speakers
+from studies.pairs.seq2seq import build_pair
+from studies.pairs.train import train_labels, train_pairs
 from tests.engine.cases import for_each
 from tests.engine.running import (
     LONG,

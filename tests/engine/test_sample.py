@@ -17,12 +17,12 @@ from engine.data.progress import finish
 from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import ConfigError, ShapeError
 from engine.sample import stages
-from engine.sample.beam import beam_search
-from engine.sample.branches import Tree, grow, pick
-from engine.sample.decoding_comparison import Continuation, Rivals, dropped, ending_with, rivals
-from engine.sample.outcome import last_torn, likeliest_ids, outcome, removed_by, tally
-from engine.sample.surprise import surprise
 from pages.output.generation.beam_search import verdict
+from studies.generation.beam import beam_search
+from studies.generation.branches import Tree, grow, pick
+from studies.generation.decoding_comparison import Continuation, Rivals, dropped, ending_with, rivals
+from studies.generation.outcome import last_torn, likeliest_ids, outcome, removed_by, tally
+from studies.generation.surprise import surprise
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
 

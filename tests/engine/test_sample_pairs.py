@@ -9,13 +9,13 @@ import pytest
 import torch
 
 from engine.config import SampleConfig
-from engine.data.tokenizers.pairs import PairTokenizer
 from engine.errors import ConfigError, CorpusError, ShapeError, TokenizerError
-from engine.lab.faults import PARTS
 from engine.probe import Recorder
-from engine.sample.pairs import pair_steps, write_pair, write_targets
-from engine.sample.single_row import is_fast
-from engine.seq2seq import Seq2Seq
+from studies.generation.single_row import is_fast
+from studies.lab.faults import PARTS
+from studies.pairs.generate import pair_steps, write_pair, write_targets
+from studies.pairs.seq2seq import Seq2Seq
+from studies.pairs.tokenizer import PairTokenizer
 from tests.engine.cases import for_each
 from tests.engine.seq2seq_toys import KINDS, attending, loud_ending, loud_pair, some
 

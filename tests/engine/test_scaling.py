@@ -7,10 +7,10 @@ import pytest
 
 from engine.data.progress import finish
 from engine.errors import GlassformerError
-from engine.experiments import scaling
-from engine.experiments.scaling import SEEDS, WIDTHS, Plan, ScalingRun, fit, measure, plans, shipped
-from engine.measure.isoflop import power_law, valley
 from engine.model import build
+from studies.costs.isoflop import power_law, valley
+from studies.experiments import scaling
+from studies.experiments.scaling import SEEDS, WIDTHS, Plan, ScalingRun, fit, measure, plans, shipped
 
 SMALL = Plan(2e7, 4)
 SIZES = np.array([1e3, 3e3, 1e4, 3e4])

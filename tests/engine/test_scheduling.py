@@ -12,10 +12,10 @@ from typing import Any, get_args
 import pytest
 
 from engine.errors import RunError
-from engine.service.manager import RunManager, Status
-from engine.service.protocol import Failed, Records, SnapshotSaved, Started, Stop
-from engine.service.state import ACTIVE, FOLLOWS, Run
 from engine.training.records import Done, Step
+from runs.manager import RunManager, Status
+from runs.protocol import Failed, Records, SnapshotSaved, Started, Stop
+from runs.state import ACTIVE, FOLLOWS, Run
 from tests.engine.puppets import Puppet
 from tests.engine.running import LONG, SHORT, Clock, Make, look, spec
 

@@ -11,21 +11,21 @@ import torch
 from torch import Tensor, nn
 
 from engine.config import ModelConfig, Seq2SeqConfig
-from engine.data.tokenizers.blanks import BlankTokenizer
 from engine.data.tokenizers.bpe import train
 from engine.data.tokenizers.char import CharTokenizer
-from engine.data.tokenizers.pairs import END, PairTokenizer, SourceTokenizer
 from engine.errors import ConfigError, ShapeError, TokenizerError
-from engine.ledger import ledger
-from engine.ledger.memory import activations
-from engine.measure.shapes.operations import totals, trace_pair
 from engine.model import build
 from engine.parts.attention import causal_mask, check_causal, check_padding, decoder_masks, padding_mask
-from engine.parts.cards import BatchShape
 from engine.parts.registry import HEALTHY, swapped
 from engine.presets import ENCODER_DECODERS
 from engine.probe import AXES, Recorder, axes_of
-from engine.seq2seq import Memory, build_pair, reader_of
+from studies.costs.cards import BatchShape
+from studies.costs.ledger import ledger
+from studies.costs.memory import activations
+from studies.pairs.seq2seq import Memory, build_pair, reader_of
+from studies.pairs.tokenizer import END, PairTokenizer, SourceTokenizer
+from studies.shapes.operations import totals, trace_pair
+from studies.tokens.blanks import BlankTokenizer
 from tests.engine.cases import for_each
 from tests.engine.seq2seq_toys import BASE, KINDS, attending, kinds, loud_pair, pair_config, some
 

@@ -12,18 +12,18 @@ import torch
 import torch.nn.functional as F
 
 from engine.errors import ShapeError
-from engine.ledger import parameter_formula
-from engine.measure.recording import record
-from engine.measure.shapes import attention_by_hand, op_trace, shape_mistakes
-from engine.measure.shapes.attention_by_hand import masking, multi_head, weight_by_hand
-from engine.measure.shapes.formulas import formulas
-from engine.measure.shapes.operations import Shape, probabilities, tensor_of, totals, trace
-from engine.measure.shapes.shape_mistakes import division
-from engine.measure.slices import largest, take_index
 from engine.model import build
 from engine.parts.attention import Attention
 from engine.parts.registry import HEALTHY, swapped
 from engine.probe import AXES, Recorder
+from engine.recording import record
+from engine.slices import largest, take_index
+from studies.costs.ledger import parameter_formula
+from studies.shapes import attention_by_hand, op_trace, shape_mistakes
+from studies.shapes.attention_by_hand import masking, multi_head, weight_by_hand
+from studies.shapes.formulas import formulas
+from studies.shapes.operations import Shape, probabilities, tensor_of, totals, trace
+from studies.shapes.shape_mistakes import division
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, some_tokens, tiny
 
@@ -80,7 +80,7 @@ def test_a_part_made_inside_a_function_shows_its_lines_too(monkeypatch):
         def scores(self, q, k):
             return 2 * super().scores(q, k)
 
-    monkeypatch.setattr(op_trace, "_ENGINE", str(Path(__file__).parents[1]))
+    monkeypatch.setattr(op_trace, "_OURS", str(Path(__file__).parents[1]))
     steps = trace(tiny(), 4, swapped(HEALTHY, "doubled", mixers={"attention": Doubled}))
     assert lines_of(steps, "blocks.0.scores") == ["return 2 * super().scores(q, k)"]
     (ran,) = named(steps, "blocks.0.scores").ran

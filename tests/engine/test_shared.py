@@ -18,12 +18,12 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from engine.errors import ConfigError, RunError
-from engine.service import cluster, shared
-from engine.service.manager import RunManager
-from engine.service.profiles import Profile
-from engine.service.rooms import RoomError
-from engine.service.shared import ManagerActor, SharedRuns, open_manager, open_rooms
-from engine.service.transport import ROOT
+from runs import cluster, shared
+from runs.manager import RunManager
+from runs.profiles import Profile
+from runs.rooms import RoomError
+from runs.shared import ManagerActor, SharedRuns, open_manager, open_rooms
+from runs.transport import ROOT
 from tests.engine.running import LONG, ME, PROFILE, WARM, freeze, lives, reached, spec, wait
 from ui import session
 from ui.operate import health
@@ -110,7 +110,7 @@ def test_limits_are_those_of_all_servers_for_the_address_of_whoever_asks(
 
 SERVER = """
 import sys, time
-from engine.service import shared
+from runs import shared
 from tests.engine.running import LONG, PROFILE, reached, spec
 shared.version = lambda: sys.argv[2]
 runs = shared.SharedRuns(sys.argv[1], PROFILE)
@@ -229,7 +229,7 @@ def test_a_fault_of_the_manager_is_a_sentence_and_in_the_log(
 
 def test_one_server_alone_imports_nothing_of_ray(tmp_path: Path) -> None:
     script = (
-        "import sys; from pathlib import Path; from engine.service import shared;"
+        "import sys; from pathlib import Path; from runs import shared;"
         "from tests.engine.running import PROFILE; shared.open_manager(PROFILE, str).close();"
         "sys.exit('ray' in sys.modules)"
     )

@@ -11,16 +11,23 @@ import numpy as np
 import pytest
 import torch
 
+from engine.checkpoints import load, load_labels, load_pair
 from engine.config import TrainConfig
 from engine.data.corpus import Corpus
-from engine.data.pair_corpora import pair_text, speakers
-from engine.data.tasks.paired import PAIR_TASKS, pairs
-from engine.experiments.__main__ import EXPERIMENTS, main
-from engine.experiments.shipped import ENCODER_RECIPES, POSITION_RECIPES, RECIPES
-from engine.experiments.shipped_pairs import ALIGNED, FOLDER, SHIPPED, SPEAKERS
-from engine.measure.families.classifier import by_size, counting_right, labelled_right, share
-from engine.measure.families.cross_attention import model_alignment
-from engine.measure.positions.extrapolation import (
+from engine.model import build
+from engine.presets import ENCODERS, PAIRED
+from engine.sample import complete
+from engine.training.batches import Batches, guessed_right, measure
+from studies.experiments.__main__ import EXPERIMENTS, main
+from studies.experiments.shipped import ENCODER_RECIPES, POSITION_RECIPES, RECIPES
+from studies.experiments.shipped_pairs import ALIGNED, FOLDER, SHIPPED, SPEAKERS
+from studies.families.classifier import by_size, counting_right, labelled_right, share
+from studies.families.cross_attention import model_alignment
+from studies.pairs.corpora import pair_text, speakers
+from studies.pairs.generate import write_pair
+from studies.pairs.paired import PAIR_TASKS, pairs
+from studies.pairs.train import exact
+from studies.positions.extrapolation import (
     TIMES,
     Curve,
     curve,
@@ -29,14 +36,7 @@ from engine.measure.positions.extrapolation import (
     stopgap,
     window_starts,
 )
-from engine.measure.positions.schemes import parameters_added
-from engine.model import build
-from engine.presets import ENCODERS, PAIRED
-from engine.sample import complete
-from engine.sample.pairs import write_pair
-from engine.training.batches import Batches, guessed_right, measure
-from engine.training.train_pairs import exact
-from engine.weights.checkpoints import load, load_labels, load_pair
+from studies.positions.schemes import parameters_added
 from tests.engine.cases import for_each
 
 CHECKPOINTS = Path(__file__).resolve().parents[2] / "checkpoints"

@@ -10,20 +10,20 @@ from pathlib import Path
 import pytest
 import torch
 
+from engine.checkpoints import load_labels, load_pair
 from engine.config import ModelConfig, TrainConfig
 from engine.data.corpora import from_text
 from engine.data.corpus import Corpus
-from engine.data.pair_corpora import SHORTEST, Speakers, frequent_right, pair_text, speakers, speeches
-from engine.data.pairs import Labelled, LabelledText
-from engine.data.tasks.paired import PAIR_TASKS
-from engine.data.tokenizers.pairs import PairTokenizer
-from engine.experiments import shipped_pairs
-from engine.measure.families.classifier import counting_right, labelled_right, share
 from engine.model import build
 from engine.presets import Preset
 from engine.training.batches import Batches, guessed_right
-from engine.training.train_pairs import exact
-from engine.weights.checkpoints import load_labels, load_pair
+from studies.experiments import shipped_pairs
+from studies.families.classifier import counting_right, labelled_right, share
+from studies.pairs.corpora import SHORTEST, Speakers, frequent_right, pair_text, speakers, speeches
+from studies.pairs.dataset import Labelled, LabelledText
+from studies.pairs.paired import PAIR_TASKS
+from studies.pairs.tokenizer import PairTokenizer
+from studies.pairs.train import exact
 from tests.engine.cases import for_each
 
 SMALL = ModelConfig(d_model=16, n_layers=1, n_heads=2)

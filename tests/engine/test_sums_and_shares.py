@@ -12,7 +12,15 @@ import torch.nn.functional as F
 
 from engine.config import ModelConfig, TrainConfig
 from engine.errors import ShapeError
-from engine.experiments.why_decoders import (
+from engine.model import build
+from engine.slices import extent
+from runs.state import RunSpec
+from studies.costs.fits import needs, totals, uses
+from studies.costs.ledger import ledger
+from studies.costs.model_choices import Size, three
+from studies.costs.shares import part_share
+from studies.embeddings.table import held_by
+from studies.experiments.why_decoders import (
     TwoForms,
     at_work,
     interface,
@@ -21,18 +29,10 @@ from engine.experiments.why_decoders import (
     stored_forms,
     writing,
 )
-from engine.ledger import ledger
-from engine.ledger.fits import needs, totals, uses
-from engine.ledger.model_choices import Size, three
-from engine.ledger.shares import part_share
-from engine.measure.embeddings.table import held_by
-from engine.measure.shapes.attention_by_hand import masking
-from engine.measure.slices import extent
-from engine.model import build
-from engine.sample.branches import Written
-from engine.sample.scoring import score
-from engine.sample.surprise import odds, surprise
-from engine.service.state import RunSpec
+from studies.generation.branches import Written
+from studies.generation.scoring import score
+from studies.generation.surprise import odds, surprise
+from studies.shapes.attention_by_hand import masking
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, some_tokens, tiny
 from tests.pages.stage import view_of

@@ -14,23 +14,17 @@ import torch
 from engine.config import ModelConfig
 from engine.data import corpora
 from engine.data.corpus import Corpus
-from engine.data.tasks.all import ALOUD, MODELLED, TASKS
 from engine.errors import CheckpointError, TaskError
-from engine.measure.attention.ablation import Switches, edits_for
-from engine.measure.recording import record
-from engine.measure.tasks.task_heads import looking, seen, solved_without, targets
-from engine.measure.tasks.task_scores import (
-    first_solved,
-    median_solved,
-    out_of_turn,
-    out_of_turn_line,
-    task_curve,
-)
 from engine.model import Transformer
 from engine.probe import Patcher
+from engine.recording import record
 from engine.sample import complete
-from engine.sample.problems import answered, ask, lines_of, share_right, task_scores
 from engine.training.records import Evaluation, TaskScores
+from studies.attention.ablation import Switches, edits_for
+from studies.tasks.all import ALOUD, MODELLED, TASKS
+from studies.tasks.problems import answered, ask, lines_of, share_right, task_scores
+from studies.tasks.task_heads import looking, seen, solved_without, targets
+from studies.tasks.task_scores import first_solved, median_solved, out_of_turn, out_of_turn_line, task_curve
 from tests.engine.helpers import loud
 
 TASK = TASKS["sort"]

@@ -15,20 +15,20 @@ import numpy as np
 import pytest
 import torch
 
+from engine import checkpoints
 from engine.config import ModelConfig, TrainConfig
 from engine.data import corpora
 from engine.data.corpus import Corpus
-from engine.data.tasks.all import MODULUS, SIGNS, TASKS
-from engine.data.tasks.lines import adding, repeating, rewriting
-from engine.data.tasks.sources import brackets, chain, markov, stationary
-from engine.data.tasks.task import Task, marked, problems
 from engine.errors import ConfigError, CorpusError
-from engine.presets.task_recipes import task_recipe
-from engine.sample.problems import task_scores
 from engine.training.batches import Batches, measure
 from engine.training.records import Evaluation, Sample
 from engine.training.train import train
-from engine.weights import checkpoints
+from studies.tasks.all import MODULUS, SIGNS, TASKS
+from studies.tasks.lines import adding, repeating, rewriting
+from studies.tasks.problems import task_scores
+from studies.tasks.recipes import task_recipe
+from studies.tasks.sources import brackets, chain, markov, stationary
+from studies.tasks.task import Task, marked, problems
 from tests.engine.cases import for_each
 from tests.engine.trainings import only
 

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from engine.data import corpora
-from engine.data.tasks.carries import CARRIES, COLUMNS, LONG_ADDITIONS, column_steps, long_addition
-from engine.data.tasks.parity import PARITIES, parity, running_parity
-from engine.data.tasks.task import Task
-from engine.experiments.lab_races import ALL, seeds_of, shipped, specs_of
-from engine.experiments.thinking_aloud import ALOUD, PROBLEMS, THINKING, Accuracy, Problem, accuracies
-from engine.training.kinds import kind_of
 from engine.training.train import check
+from runs.kinds import kind_of
+from studies.experiments.lab_races import ALL, seeds_of, shipped, specs_of
+from studies.experiments.thinking_aloud import ALOUD, PROBLEMS, THINKING, Accuracy, Problem, accuracies
+from studies.tasks.carries import CARRIES, COLUMNS, LONG_ADDITIONS, column_steps, long_addition
+from studies.tasks.parity import PARITIES, parity, running_parity
+from studies.tasks.task import Task
 from tests.engine.cases import for_each
 
 WAYS = {

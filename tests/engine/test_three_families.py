@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 import torch
 
+from engine.checkpoints import LabelCheckpoint, load, load_pair
 from engine.config import ModelConfig, SampleConfig
-from engine.data.pairs import source_ids
-from engine.data.tasks.paired import PAIR_TASKS
-from engine.data.tokenizers.pairs import BEGIN, END, PairTokenizer
 from engine.errors import CorpusError, ShapeError, TaskError, TokenizerError
-from engine.measure.families.classifier import ablate_words
-from engine.measure.families.three_families import carry_on, fill_in, hidden_positions, sentences, translate
-from engine.measure.families.visibility import flows
 from engine.probe import Recorder
-from engine.seq2seq import build_classifier
-from engine.weights.checkpoints import LabelCheckpoint, load, load_pair
+from studies.families.classifier import ablate_words
+from studies.families.three_families import carry_on, fill_in, hidden_positions, sentences, translate
+from studies.families.visibility import flows
+from studies.pairs.dataset import source_ids
+from studies.pairs.paired import PAIR_TASKS
+from studies.pairs.seq2seq import build_classifier
+from studies.pairs.tokenizer import BEGIN, END, PairTokenizer
 from tests.engine.cases import for_each
 
 FOLDER = Path(__file__).parents[2] / "checkpoints"

@@ -15,16 +15,16 @@ import torch
 import torch.nn.functional as F
 from safetensors.torch import load_file
 
+from engine.checkpoints import METRICS
 from engine.data import corpora
 from engine.errors import CheckpointError
-from engine.experiments import timelapse
-from engine.experiments.timelapse import STEPS, recipe, take
-from engine.measure.attention.head_scores import head_scores
 from engine.model import Transformer
 from engine.training.records import Record, Snapshot, TrainState
-from engine.training.snapshot_series import Lapse, name_of, open_lapse
 from engine.training.train import train
-from engine.weights.checkpoints import METRICS
+from runs.snapshot_series import Lapse, name_of, open_lapse
+from studies.attention.head_scores import head_scores
+from studies.experiments import timelapse
+from studies.experiments.timelapse import STEPS, recipe, take
 from tests.engine.cases import for_each
 from tests.engine.trainings import CORPUS, MODEL, TRAIN
 

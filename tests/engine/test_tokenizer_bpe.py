@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.data.tokenizers import bpe_watch
 from engine.data.tokenizers.bpe import BYTES, BpeTokenizer, Level, Split, pieces, train
-from engine.data.tokenizers.bpe_work import rounds
 from engine.data.tokenizers.char import CharTokenizer
 from engine.data.tokenizers.stored import tokenizer_from_dict
 from engine.data.tokenizers.words import UNKNOWN, WordTokenizer, word_spans
 from engine.errors import TokenizerError
+from studies.tokens import bpe_watch
+from studies.tokens.bpe_work import rounds
 from tests.engine.cases import for_each
 from tests.engine.naive import merge_everywhere
 

@@ -11,8 +11,8 @@ from unittest import mock
 import pytest
 import tiktoken
 
-from engine.data.tokenizers import published
 from engine.errors import TokenizerError
+from studies.tokens import published
 from tests.engine.cases import for_each
 
 LINE = "First Citizen:\nBefore we proceed any further, hear me speak.\n"

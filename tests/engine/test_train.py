@@ -17,14 +17,14 @@ from engine.config import ModelConfig
 from engine.data.corpora import from_text
 from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import CheckpointError, ConfigError, CorpusError
-from engine.measure.shapes.batch_example import shifted_batch
 from engine.model import build
 from engine.parts.registry import HEALTHY
 from engine.training.batches import MAX_LOGITS, Batches, masked_batch, measure, next_token_batch, windows_at
-from engine.training.compare import Comparison, MeanLoss, compare
 from engine.training.numerics import Numerics
 from engine.training.records import Control, Done, Evaluation, Record, Sample, Snapshot, Step
 from engine.training.train import train, warning
+from runs.compare import Comparison, MeanLoss, compare
+from studies.shapes.batch_example import shifted_batch
 from tests.engine.cases import for_each
 from tests.engine.helpers import VERSE
 from tests.engine.trainings import CORPUS, MODEL, TRAIN, losses, only, run

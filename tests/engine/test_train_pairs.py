@@ -13,18 +13,18 @@ import torch
 import torch.nn.functional as F
 
 from engine.config import ModelConfig, TrainConfig
-from engine.data.pairs import Labelled, LabelledText, Pair, PairedText, Rows, padded, source_ids
-from engine.data.tokenizers.pairs import BEGIN, END, PAD, SIGNS, PairTokenizer
 from engine.data.tokenizers.stored import tokenizer_from_dict
 from engine.errors import ConfigError, CorpusError, ShapeError, TokenizerError
-from engine.lab.faults import PARTS
-from engine.lab.faults.training import not_shifted
-from engine.ledger import ledger
-from engine.sample.pairs import write_targets
-from engine.seq2seq import build_classifier, build_pair
-from engine.training import train_pairs as trainer
 from engine.training.records import Control, Done, Evaluation, Record, Sample, Snapshot, Step
-from engine.training.train_pairs import label_loss, pair_loss, teacher_forced, train_labels, train_pairs
+from studies.costs.ledger import ledger
+from studies.lab.faults import PARTS
+from studies.lab.faults.training import not_shifted
+from studies.pairs import train as trainer
+from studies.pairs.dataset import Labelled, LabelledText, Pair, PairedText, Rows, padded, source_ids
+from studies.pairs.generate import write_targets
+from studies.pairs.seq2seq import build_classifier, build_pair
+from studies.pairs.tokenizer import BEGIN, END, PAD, SIGNS, PairTokenizer
+from studies.pairs.train import label_loss, pair_loss, teacher_forced, train_labels, train_pairs
 from tests.engine.cases import for_each
 from tests.engine.seq2seq_toys import WORDS, labelling, loud_ending, loud_pair, pair_config, reversing, some
 from tests.engine.trainings import only

@@ -11,8 +11,8 @@ import pytest
 from engine.data import corpora
 from engine.data.progress import Progress
 from engine.errors import CheckpointError
-from engine.experiments import no_residual
-from engine.experiments.no_residual import (
+from studies.experiments import no_residual
+from studies.experiments.no_residual import (
     DEPTHS,
     NORMS,
     STEPS,
@@ -80,5 +80,5 @@ def test_likeness_is_the_mean_cosine_of_all_pairs():
 @for_each("text", ["", "{}", json.dumps({"pairs": [{"depth": 1}]})])
 def test_a_broken_file_is_said_so(tmp_path, text):
     (tmp_path / "some.json").write_text(text)
-    with pytest.raises(CheckpointError, match=r"python -m engine.experiments no-residual"):
+    with pytest.raises(CheckpointError, match=r"python -m studies.experiments no-residual"):
         shipped(tmp_path / "some.json")

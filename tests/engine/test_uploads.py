@@ -23,17 +23,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import save as save_tensors
 
+from engine import checkpoints, safetensors_header
+from engine.checkpoints import pack, unpack
 from engine.config import TrainConfig
 from engine.data import corpora
 from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import CheckpointError, ConfigError, GlassformerError
-from engine.ledger import parameter_formula
 from engine.model import build
-from engine.service.profiles import MB, PROFILES, check, check_model
-from engine.service.state import RunSpec
-from engine.service.transport import ROOT
-from engine.weights import checkpoints, safetensors_header
-from engine.weights.checkpoints import pack, unpack
+from runs.profiles import MB, PROFILES, check, check_model
+from runs.state import RunSpec
+from runs.transport import ROOT
+from studies.costs.ledger import parameter_formula
 from tests.engine.cases import for_each
 from tests.engine.uploading import LETTERS, TINY, zipped
 
@@ -78,9 +78,9 @@ SCRIPT = """
 import resource, sys
 from functools import partial
 from pathlib import Path
-from engine.weights.checkpoints import unpack
+from engine.checkpoints import unpack
 from engine.errors import CheckpointError
-from engine.service.profiles import PROFILES, check_model
+from runs.profiles import PROFILES, check_model
 for path in sys.argv[1:]:
     data = Path(path).read_bytes()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from engine.data.corpus import Corpus
-from engine.data.tokenizers import bpe, published
+from engine.data.tokenizers import bpe
 from engine.data.tokenizers.bpe import BpeTokenizer
-from engine.data.tokenizers.bpe_watch import four_ways, watch
 from engine.data.tokenizers.words import UNKNOWN, WordTokenizer
 from engine.errors import TokenizerError
-from engine.measure.tokens import vocabulary
-from engine.measure.tokens.subwords import Shrinking, achieved, agreement, new_words, per_token, three_ways
-from engine.measure.tokens.vocabulary import (
+from studies.tokens import published, vocabulary
+from studies.tokens.bpe_watch import four_ways, watch
+from studies.tokens.subwords import Shrinking, achieved, agreement, new_words, per_token, three_ways
+from studies.tokens.vocabulary import (
     NO_WORD,
     Lines,
     gain,

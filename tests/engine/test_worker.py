@@ -13,18 +13,18 @@ from typing import IO, Any
 import pytest
 
 from engine.errors import ConfigError, CorpusError
-from engine.service import protocol
-from engine.service.processes import describe_exit
-from engine.service.protocol import Alive, Records, dump, load_command, load_message
-from engine.service.transport import ROOT
-from engine.service.worker import Outbox, explain
 from engine.training.records import Done, Evaluation, HeadScores, Record, Sample, Snapshot, Step, TrainState
+from runs import protocol
+from runs.processes import describe_exit
+from runs.protocol import Alive, Records, dump, load_command, load_message
+from runs.transport import ROOT
+from runs.worker import Outbox, explain
 from tests.engine.running import MODEL, SHORT, TEXT
 
 
 def _worker(*options: str, **fields: Any) -> subprocess.Popen[bytes]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, *options, "-m", "engine.service.worker", "1"]
+    command = [sys.executable, *options, "-m", "runs.worker", "1"]
     return subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, cwd=ROOT, **fields
     )
@@ -72,7 +72,7 @@ def test_a_worker_speaks_only_the_protocol_and_imports_no_screen(tmp_path: Path)
 
 def test_a_fast_trainings_steps_are_sent_in_bundles(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
-    monkeypatch.setattr("engine.service.worker.time.monotonic", lambda: now)
+    monkeypatch.setattr("runs.worker.time.monotonic", lambda: now)
     reading, writing = os.pipe()
     outbox = Outbox(writing)
     steps = [Step(n, 1.0, 1.0, 0.1, n, 0.1) for n in range(1, 101)]

@@ -11,14 +11,14 @@ from torch import Tensor, nn
 from engine.config import ResolvedConfig
 from engine.parts.attention import Attention, HeadMixer, Mixer
 from engine.parts.blocks import PassContext
-from engine.parts.cards import BatchShape, Formula, Product, SavedForBackward, Weight
-from engine.parts.cards.mixers import HeadMixerCard, MixerCard
-from engine.parts.cards.norms import NormCard
-from engine.parts.cards.positions import PositionCard
 from engine.parts.norms import FixedDivisor
 from engine.parts.parameters import InitialValues
 from engine.parts.positions import HookName, PositionHooks, Scheme
 from engine.parts.registry import HEALTHY, Parts, swapped
+from studies.costs.cards import BatchShape, Formula, Product, SavedForBackward, Weight
+from studies.costs.cards.mixers import HeadMixerCard, MixerCard
+from studies.costs.cards.norms import NormCard
+from studies.costs.cards.positions import PositionCard
 
 
 class MeanSizeCard(NormCard):

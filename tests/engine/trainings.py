@@ -7,9 +7,9 @@ from typing import Any
 
 from engine.config import ModelConfig, TrainConfig
 from engine.data.corpus import Corpus
-from engine.measure.attention.head_scores import head_scores
 from engine.training.records import Control, Record, Step, TrainState
 from engine.training.train import train
+from studies.attention.head_scores import head_scores
 from tests.engine.helpers import verse
 
 CORPUS = verse()

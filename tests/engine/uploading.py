@@ -9,9 +9,9 @@ import zipfile
 import torch
 from safetensors.torch import save as save_tensors
 
+from engine.checkpoints import CONFIG, METRICS, TOKENIZER, WEIGHTS
 from engine.config import ModelConfig
 from engine.data.tokenizers.char import CharTokenizer
-from engine.weights.checkpoints import CONFIG, METRICS, TOKENIZER, WEIGHTS
 
 LETTERS = CharTokenizer("ab")
 TINY = ModelConfig(vocab_size=2, context=8, d_model=8, n_layers=1, n_heads=1)

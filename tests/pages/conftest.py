@@ -129,8 +129,8 @@ LEARNED = 150  # steps of layers that learn in context
 @pytest.fixture(scope="module")
 def learns_shortly() -> Iterator[None]:
     """Layers that learn in context are trained for LEARNED steps, which no other module is shown."""
-    from engine.measure.circuits import in_context
     from pages.lab.after import in_context_learning
+    from studies.circuits import in_context
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(

@@ -4,9 +4,9 @@ from dataclasses import replace
 from typing import Any
 
 from engine.config import ModelConfig, TrainConfig
-from engine.experiments.race_table import standing
-from engine.experiments.stored_races import Stored
-from engine.service.state import RunSpec
+from runs.state import RunSpec
+from studies.experiments.race_table import standing
+from studies.experiments.stored_races import Stored
 
 TEXT = "the quick brown fox jumps over the lazy dog. " * 12
 V = len(set(TEXT))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.weights.pretrained import sources
+from studies.weights.pretrained import sources
 from ui import background_jobs
 
 REAL = "pretrained-smollm2-135m"

@@ -5,15 +5,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from engine.checkpoints import Checkpoint
 from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import RunError
-from engine.ledger import parameter_formula
 from engine.model import build
-from engine.service.history import HistoryLog
-from engine.service.profiles import PROFILES
-from engine.service.state import RunSpec, RunView
 from engine.training.records import Evaluation, Sample, Step
-from engine.weights.checkpoints import Checkpoint
+from runs.history import HistoryLog
+from runs.profiles import PROFILES
+from runs.state import RunSpec, RunView
+from studies.costs.ledger import parameter_formula
 from ui import memo
 
 LETTERS = "".join(

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.measure.recording import record
-from engine.weights import checkpoints
+from engine import checkpoints
+from engine.recording import record
 from tests.pages.helpers import opened, unescaped
 from tests.test_texts import test_every_section_is_asked_for_and_gets_its_fields as fits
 from tests.test_texts import test_what_a_view_says_stands_in_its_text as says_nothing_itself

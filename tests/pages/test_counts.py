@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.weights.pretrained import sources
+from studies.weights.pretrained import sources
 from tests.engine.cases import for_each
 from tests.engine.pretrained import odd
 from tests.engine.pretrained.vocabularies import HAS_TRANSFORMERS, trained

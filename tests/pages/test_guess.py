@@ -13,9 +13,9 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from engine.data.progress import Progress, Steps
-from engine.lab.guesses import Truth
-from engine.measure.tasks.attempts import COUNTS, Attempts, Votes
 from pages.lab.after import best_of_n, in_context_learning
+from studies.guesses import Truth
+from studies.tasks.attempts import COUNTS, Attempts, Votes
 from tests.pages import helpers
 from ui import content, guess
 from ui.guess import Choice, Guess, payload

@@ -13,7 +13,7 @@ import uvicorn
 from streamlit.proto.BackMsg_pb2 import BackMsg
 
 from benchmarks.visitor import Visitor
-from engine.service.profiles import PROFILES, VARIABLE
+from runs.profiles import PROFILES, VARIABLE
 from tests.aside import aside
 from tests.browser.server import ROOT, serve
 from ui import asgi_limits, identity, uploads

@@ -10,7 +10,7 @@ import websockets
 from streamlit.proto.BackMsg_pb2 import BackMsg
 
 from benchmarks.visitor import Visitor
-from engine.service.profiles import PROFILES
+from runs.profiles import PROFILES
 from tests.aside import aside
 from tests.browser.server import _free_port, serve
 from tests.operating import metric

@@ -9,18 +9,18 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from engine import checkpoints
 from engine.config import ModelConfig, TrainConfig
 from engine.data.progress import Progress
-from engine.data.tasks.all import TASKS
 from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import PretrainedError
 from engine.model import build
-from engine.service import profiles
-from engine.service.history import SMOOTH, HistoryLog, losses_at
-from engine.service.state import RunSpec
 from engine.training.records import Step
-from engine.weights import checkpoints
-from engine.weights.pretrained import sources
+from runs import profiles
+from runs.history import SMOOTH, HistoryLog, losses_at
+from runs.state import RunSpec
+from studies.tasks.all import TASKS
+from studies.weights.pretrained import sources
 from tests.engine.pretrained.gguf_files import FACTS, WORDS, a_llama, plain, written
 from tests.pages.bar_page import given, opened, said
 from tests.pages.helpers import chosen, clicked, in_address, lacking

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.weights.pretrained import sources
+from studies.weights.pretrained import sources
 from tests.engine.cases import for_each
 from tests.engine.pretrained import odd
 from tests.engine.pretrained.vocabularies import trained, wordpiece

@@ -10,9 +10,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.data.corpora import from_text
-from engine.experiments.race_table import RunCurves
-from engine.experiments.stored_races import Stored
-from engine.measure.tasks.text_statistics import baselines
+from studies.experiments.race_table import RunCurves
+from studies.experiments.stored_races import Stored
+from studies.tasks.text_statistics import baselines
 from tests.pages import helpers, race_page
 from tests.pages.helpers import bars, clicked, unescaped
 from tests.pages.race_page import STORED, TEXT, specs

@@ -14,11 +14,11 @@ from streamlit.testing.v1 import AppTest
 
 from engine.config import SampleConfig
 from engine.data.progress import finish
-from engine.measure.recording import Recording, record
+from engine.recording import Recording, record
 from engine.sample import draw, generate, stages, steps, uniform
-from engine.sample.rounding import rounding
-from engine.sample.single_row import ready
 from pages.input.positions import arrows
+from studies.generation.rounding import rounding
+from studies.generation.single_row import ready
 from tests.engine.cases import for_each
 from tests.pages import helpers
 from tests.pages.helpers import opened, ran, said, sent

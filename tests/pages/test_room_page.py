@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine.service.rooms import Question, Rooms
+from runs.rooms import Question, Rooms
 from tests.pages import helpers
 from ui import session
 

@@ -17,10 +17,10 @@ from streamlit.runtime.memory_session_storage import MemorySessionStorage
 from streamlit.testing.v1 import AppTest
 
 from engine.errors import PretrainedError
-from engine.ledger import shape_trace
-from engine.service import profiles
-from engine.service.manager import RunManager
-from engine.service.rooms import RoomError
+from runs import profiles
+from runs.manager import RunManager
+from runs.rooms import RoomError
+from studies.costs.ledger import shape_trace
 from tests.aside import aside
 from tests.engine.running import LONG, lives, look, pid, reached, spec, wait
 from ui import memo, model_bar, models, server

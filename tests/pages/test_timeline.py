@@ -11,9 +11,9 @@ import pytest
 from safetensors.torch import load_file
 
 from engine.config import ModelConfig, TrainConfig
-from engine.service.history import HistoryLog
-from engine.service.state import RunSpec
 from engine.training.records import Evaluation, HeadScores, Step
+from runs.history import HistoryLog
+from runs.state import RunSpec
 from tests.pages import helpers
 from tests.pages.bar_page import given, opened, said
 from tests.pages.helpers import in_address

@@ -10,16 +10,10 @@ import numpy as np
 import pytest
 import torch
 
+from engine.checkpoints import load
 from engine.config import ModelConfig, TrainConfig, passes
 from engine.data.corpora import SHAKESPEARE_TRAIN
-from engine.ledger import ledger, ledger_of
-from engine.ledger.growth import Headed, by_part
-from engine.measure.circuits.patching import Station
-from engine.measure.circuits.quantisation import BITS, Losses
-from engine.measure.generation.kv_cache import Speed
-from engine.measure.shapes.backward import Nudges
 from engine.presets import PRESETS
-from engine.weights.checkpoints import load
 from pages.input.embeddings import classes as embeddings
 from pages.input.positions import alibi, rope_vs_sinusoidal
 from pages.inside.attention import steps
@@ -35,6 +29,12 @@ from pages.models.families import classifier
 from pages.models.parameters import flops, memory
 from pages.output.generation import step_by_step, token_by_token
 from pages.start.train import run_panel
+from studies.circuits.patching import Station
+from studies.circuits.quantisation import BITS, Losses
+from studies.costs.growth import Headed, by_part
+from studies.costs.ledger import ledger, ledger_of
+from studies.generation.kv_cache import Speed
+from studies.shapes.backward import Nudges
 from tests.pages.helpers import opened, said
 from ui import models
 from ui.site import ROOT

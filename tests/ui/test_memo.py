@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 import torch
 
-from engine.service import profiles
-from engine.service.profiles import PROFILES
+from runs import profiles
+from runs.profiles import PROFILES
 from ui import background_jobs, memo
 
 MB = 1 << 20

@@ -14,10 +14,10 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from engine.errors import ConfigError
-from engine.service import profiles
-from engine.service.events import LOG, note
-from engine.service.profiles import PROFILES
-from engine.service.state import Process, Standing
+from runs import profiles
+from runs.events import LOG, note
+from runs.profiles import PROFILES
+from runs.state import Process, Standing
 from tests.aside import aside
 from tests.engine.cases import for_each
 from tests.engine.running import SHORT, ended, lives, spec, wait, warm_spare
@@ -228,7 +228,7 @@ def test_what_is_said_again_and_again_is_counted(written: StringIO, monkeypatch:
 
 
 def test_a_manager_tells_how_it_stands_and_what_happens(tmp_path: Any, written: StringIO) -> None:
-    from engine.service.manager import RunManager
+    from runs.manager import RunManager
     from tests.engine.running import PROFILE
 
     manager = RunManager(PROFILE, tmp_path)

@@ -15,7 +15,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from engine.lab.exercises.catalogue import TASKS
+from studies.exercises.catalogue import TASKS
 from tests.pages.helpers import opened
 from tests.pages.rooms import views as views_of
 from tests.pages.stage import StageManager

@@ -5,8 +5,8 @@ import re
 import pytest
 import segno
 
-from engine.service import profiles
-from engine.service.rooms import Rooms
+from runs import profiles
+from runs.rooms import Rooms
 from ui import session
 from ui.stage import address, draw
 from ui.stage.address import code, for_phones

@@ -65,7 +65,7 @@ def test_every_link_in_the_source_names_a_view_of_its_page() -> None:
         ids.setdefault(one.page.key, set()).add(one.view.id)
     links = [
         (f"{path.relative_to(ROOT)}:{number}", key, view)
-        for folder in ("engine", "pages", "ui")
+        for folder in ("engine", "studies", "runs", "pages", "ui")
         for path in (ROOT / folder).rglob("*.py")
         for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
         for key, view in LINK.findall(line)

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from engine.experiments.race_table import Along, RunCurves, Unit
-from engine.service.state import Change
+from runs.state import Change
+from studies.experiments.race_table import Along, RunCurves, Unit
 from ui import content
 from ui.figures import specs as go
 from ui.figures.labels import plain, short

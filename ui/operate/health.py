@@ -13,7 +13,7 @@ from starlette.routing import Route
 from streamlit.runtime import Runtime
 
 from engine.errors import GlassformerError
-from engine.service.state import Process
+from runs.state import Process
 from ui import session
 from ui.operate import patches
 

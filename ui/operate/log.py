@@ -12,7 +12,7 @@ import time
 from collections.abc import Hashable
 
 from engine.errors import ConfigError
-from engine.service.events import LOG, Lines
+from runs.events import LOG, Lines
 
 VARIABLE = "GLASSFORMER_LOG"
 OTHERS = ("streamlit", "uvicorn", "websockets")  # whose loggers have handlers of their own

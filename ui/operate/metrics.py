@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, get_args
 
 from engine.errors import ConfigError
-from engine.service.manager import Status
-from engine.service.state import Standing
-from engine.service.transport import resident_bytes
+from runs.manager import Status
+from runs.state import Standing
+from runs.transport import resident_bytes
 from ui import asgi_limits, session
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from importlib.metadata import version
 from typing import Any
 
 from engine.errors import GlassformerError
-from engine.service import profiles
+from runs import profiles
 from ui.operate import expire_sessions, invalid_widget_values, stopped_runs, widget_lookup
 
 log = logging.getLogger(__name__)

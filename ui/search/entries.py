@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cache
 from urllib.parse import urlencode
 
-from engine.lab.exercises import notebooks
-from engine.lab.exercises.catalogue import SETS
+from studies.exercises import notebooks
+from studies.exercises.catalogue import SETS
 from ui.page_frame import Ask, Words
 from ui.text.glossary import terms
 from ui.tour.bar import address_of

@@ -8,8 +8,8 @@ import unicodedata
 from functools import lru_cache
 
 from engine.data.tokenizers import UNUSED, Tokenizer, token_bytes
-from engine.data.tokenizers.blanks import BlankTokenizer
-from engine.data.tokenizers.pairs import SIGNS, SourceTokenizer
+from studies.pairs.tokenizer import SIGNS, SourceTokenizer
+from studies.tokens.blanks import BlankTokenizer
 
 LONGEST = 120  # characters of a token that are shown
 _KEPT = {" ": "␣", "\n": "⏎", "\t": "⇥", "\x7f": "␡"}

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from engine.weights.pretrained import sources
+from studies.weights.pretrained import sources
 from ui import (
     explain,
     model_text,

@@ -8,8 +8,8 @@ from typing import Any
 from engine.data.tokenizers import Storable
 from engine.data.tokenizers.bpe import BpeTokenizer
 from engine.data.tokenizers.char import CharTokenizer
-from engine.data.tokenizers.pairs import PairTokenizer
 from engine.errors import TokenizerError
+from studies.pairs.tokenizer import PairTokenizer
 
 KINDS: dict[str, type[CharTokenizer] | type[BpeTokenizer] | type[PairTokenizer]] = {
     "char": CharTokenizer,

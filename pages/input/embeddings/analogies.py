@@ -8,14 +8,9 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure.embeddings.analogies import (
-    Analogy,
-    Directions,
-    analogy,
-    directions_of,
-)
 from pages.input.embeddings.looks import cosine_bars
 from pages.input.embeddings.vocabulary import Vocabulary, finite_matrix, typed_token, vocabulary_of
+from studies.embeddings.analogies import Analogy, Directions, analogy, directions_of
 from ui import content, explain, memo
 from ui.figures import specs as go
 from ui.fit_text import token_named

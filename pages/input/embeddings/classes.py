@@ -14,17 +14,17 @@ import pandas as pd
 import streamlit as st
 
 from engine.config import ModelConfig
-from engine.measure.embeddings.separation import (
+from engine.model import Transformer
+from pages.input.embeddings.looks import token_rows
+from pages.input.embeddings.vocabulary import Vocabulary
+from studies.embeddings.separation import (
     Separation,
     SeparationCurve,
     case_cosines,
     separation,
     separation_curve,
 )
-from engine.measure.embeddings.table import cosines, embedding_of, fresh_embedding
-from engine.model import Transformer
-from pages.input.embeddings.looks import token_rows
-from pages.input.embeddings.vocabulary import Vocabulary
+from studies.embeddings.table import cosines, embedding_of, fresh_embedding
 from ui import content, memo
 from ui.figures import specs as go
 from ui.figures.theme import colour

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure.embeddings.table import Lookup, lookup, reach, readout
 from pages.input.embeddings.looks import token_rows
 from pages.input.embeddings.vocabulary import Vocabulary, finite_matrix, vocabulary_of
+from studies.embeddings.table import Lookup, lookup, reach, readout
 from ui import content, explain, memo
 from ui.figures import specs as go
 from ui.figures.theme import colour

@@ -11,26 +11,6 @@ import pandas as pd
 import streamlit as st
 
 from engine.errors import GlassformerError
-from engine.lab.guesses import Truth
-from engine.lab.guesses import tokens as guesses
-from engine.measure.embeddings.separation import Separation, separation
-from engine.measure.embeddings.table import (
-    embedding_of,
-    held_by,
-    neighbours,
-    preserved_neighbours,
-    principal,
-    project,
-)
-from engine.measure.embeddings.token_map import (
-    JOINED,
-    Frame,
-    TokenMap,
-    alike,
-    frame,
-    nearest,
-    token_map,
-)
 from pages.input.embeddings.classes import draw_separation, separation_of
 from pages.input.embeddings.cloud import cloud
 from pages.input.embeddings.looks import class_look, cosine_bars
@@ -46,6 +26,18 @@ from pages.input.embeddings.vocabulary import (
     finite_matrix,
     vocabulary_of,
 )
+from studies.embeddings.separation import Separation, separation
+from studies.embeddings.table import (
+    embedding_of,
+    held_by,
+    neighbours,
+    preserved_neighbours,
+    principal,
+    project,
+)
+from studies.embeddings.token_map import JOINED, Frame, TokenMap, alike, frame, nearest, token_map
+from studies.guesses import Truth
+from studies.guesses import tokens as guesses
 from ui import content, explain, memo
 from ui.figures import specs as go
 from ui.figures.axes import MONO

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
-from engine.measure.embeddings.table import random_shares
-from engine.measure.embeddings.token_map import TokenMap, frequency_links
 from pages.input.embeddings.looks import class_look
 from pages.input.embeddings.vocabulary import DRAWN, Vocabulary
+from studies.embeddings.table import random_shares
+from studies.embeddings.token_map import TokenMap, frequency_links
 from ui import content, memo
 from ui.figures import specs as go
 from ui.figures.labels import plain

@@ -10,8 +10,8 @@ import streamlit as st
 from engine.data import corpora
 from engine.data.tokenizers import Tokenizer
 from engine.errors import GlassformerError
-from engine.measure.embeddings import token_classes
-from engine.measure.embeddings.table import embedding_of
+from studies.embeddings import token_classes
+from studies.embeddings.table import embedding_of
 from ui import content, memo, session, widgets
 from ui.fields import visible
 from ui.fit_text import token_named

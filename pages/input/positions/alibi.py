@@ -12,13 +12,13 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure.positions import alibi as measured
-from engine.measure.recording import Recording, record
 from engine.model import Transformer
 from engine.parts.positions import Alibi, alibi_slopes
+from engine.recording import Recording, record
 from pages.input.positions.bias_map import bias_map, choose_mask, head_line
 from pages.input.positions.maps import draw_pattern
 from pages.input.positions.schemes import example
+from studies.positions import alibi as measured
 from ui import content, explain, memo, widgets
 from ui.figures import specs as go
 from ui.figures.patterns import pattern_table

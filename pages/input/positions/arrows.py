@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure.positions import rope
-from engine.measure.positions.rope import Score, frequencies, score_at, unturned
 from engine.parts.positions import Rope, rotate_half_pairs
 from pages.input.positions.rotated_head import RotatedHead, rotated_head
+from studies.positions import rope
+from studies.positions.rope import Score, frequencies, score_at, unturned
 from ui import content, explain, widgets
 from ui.figures import theme
 from ui.model_bar import Subject

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.measure.positions.sinusoids import frequencies, waves
 from engine.parts.positions import sinusoidal_table
 from pages.input.positions.sinusoid_sizes import sized
+from studies.positions.sinusoids import frequencies, waves
 from ui import content, explain, widgets
 from ui.figures import theme
 from ui.page_frame import View

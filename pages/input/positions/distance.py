@@ -9,15 +9,9 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure.positions.rope import (
-    Decay,
-    decay,
-    mean_score,
-    score_curve,
-    some_distances,
-)
 from engine.parts.positions import Rope, rotate_half_pairs
 from pages.input.positions.rotated_head import BASES, WIDTHS, RotatedHead, near, near_base, rotated_head
+from studies.positions.rope import Decay, decay, mean_score, score_curve, some_distances
 from ui import content, explain, widgets
 from ui.figures import specs as go
 from ui.figures.theme import colour

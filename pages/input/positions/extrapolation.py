@@ -12,11 +12,19 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from engine import checkpoints
+from engine.checkpoints import Checkpoint
 from engine.config import Position
 from engine.errors import CheckpointError
-from engine.experiments.extrapolation import Plan, SchemeRun, shipped_runs
-from engine.experiments.ladder_gains import separate
-from engine.measure.positions.extrapolation import (
+from engine.model import build
+from engine.presets import PRESETS
+from engine.slices import seed_median
+from pages.input.positions.loss_by_position import Line, above_rows, losses_figure
+from pages.input.positions.measured_losses import draw_measured_losses
+from pages.input.positions.schemes import COLOURS, TITLES
+from studies.experiments.extrapolation import Plan, SchemeRun, shipped_runs
+from studies.experiments.ladder_gains import separate
+from studies.positions.extrapolation import (
     TIMES,
     Curve,
     Reach,
@@ -28,15 +36,7 @@ from engine.measure.positions.extrapolation import (
     stopgap,
     window_starts,
 )
-from engine.measure.positions.schemes import HOOK_NAMES, SCHEMES, Similarity, parameters_added, similarity
-from engine.measure.slices import seed_median
-from engine.model import build
-from engine.presets import PRESETS
-from engine.weights import checkpoints
-from engine.weights.checkpoints import Checkpoint
-from pages.input.positions.loss_by_position import Line, above_rows, losses_figure
-from pages.input.positions.measured_losses import draw_measured_losses
-from pages.input.positions.schemes import COLOURS, TITLES
+from studies.positions.schemes import HOOK_NAMES, SCHEMES, Similarity, parameters_added, similarity
 from ui import content, explain, memo, widgets
 from ui.figures import specs as go
 from ui.figures.theme import base_layout, colour

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure.positions import rope
-from engine.measure.positions.rope import SHIFT, LayoutLoss, Layouts, layout_pattern, rotate_interleaved
 from engine.parts.positions import Rope, rotate_half_pairs
 from pages.input.positions.maps import draw_pattern
 from pages.input.positions.rotated_head import RotatedHead, rotated_head
+from studies.positions import rope
+from studies.positions.rope import SHIFT, LayoutLoss, Layouts, layout_pattern, rotate_interleaved
 from ui import content, explain, memo
 from ui.figures import specs as go
 from ui.figures.theme import colour

@@ -9,16 +9,10 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from engine.measure.positions.position_table import (
-    PositionTable,
-    alike,
-    learned_table,
-    measured,
-    sinusoidal,
-)
 from engine.model import Transformer
 from engine.parts.positions import Learned
 from pages.input.positions.maps import cosine_map, table_map
+from studies.positions.position_table import PositionTable, alike, learned_table, measured, sinusoidal
 from ui import content, explain, memo, widgets
 from ui.figures import specs as go
 from ui.figures.theme import SEQUENTIAL, colour

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from engine.config import Position
-from engine.measure.positions.extrapolation import UNITS, Curve, Stopgap, Unit, above_tail
 from pages.input.positions.schemes import COLOURS, TITLES
+from studies.positions.extrapolation import UNITS, Curve, Stopgap, Unit, above_tail
 from ui import content
 from ui.figures import specs as go
 from ui.figures.theme import colour

@@ -14,11 +14,21 @@ import pandas as pd
 import streamlit as st
 from torch import Tensor
 
+from engine.checkpoints import Checkpoint
 from engine.config import Position
 from engine.data import corpora
 from engine.data.progress import Progress, Steps
 from engine.errors import CorpusError
-from engine.measure.positions.extrapolation import (
+from engine.model import Transformer
+from pages.input.positions.loss_by_position import (
+    STOPGAPS,
+    Line,
+    Variant,
+    above_rows,
+    losses_figure,
+    name_of,
+)
+from studies.positions.extrapolation import (
     BLOCK,
     HELD,
     TAIL,
@@ -34,16 +44,6 @@ from engine.measure.positions.extrapolation import (
     reach_of,
     stopgap,
     window_starts,
-)
-from engine.model import Transformer
-from engine.weights.checkpoints import Checkpoint
-from pages.input.positions.loss_by_position import (
-    STOPGAPS,
-    Line,
-    Variant,
-    above_rows,
-    losses_figure,
-    name_of,
 )
 from ui import content, memo, session, widgets
 from ui.background_jobs import measured

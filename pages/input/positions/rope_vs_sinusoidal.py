@@ -12,15 +12,10 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure.positions.position_scores import (
-    DistanceScores,
-    PositionScores,
-    entrances,
-    position_scores,
-)
-from engine.weights.checkpoints import Checkpoint
+from engine.checkpoints import Checkpoint
 from pages.input.positions.maps import signed_map
 from pages.input.positions.schemes import example
+from studies.positions.position_scores import DistanceScores, PositionScores, entrances, position_scores
 from ui import content, explain, memo, widgets
 from ui.figures import specs as go
 from ui.figures.theme import colour

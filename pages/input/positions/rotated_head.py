@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from engine.measure.positions import rope as rotary
+from studies.positions import rope as rotary
 from ui import content, memo, widgets
 from ui.model_bar import Subject
 

@@ -8,7 +8,9 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure.positions.sinusoids import (
+from pages.input.positions.maps import signed_map
+from pages.input.positions.sinusoid_sizes import choose_length, sized
+from studies.positions.sinusoids import (
     Residual,
     TurnedPair,
     rotation_matrix,
@@ -16,8 +18,6 @@ from engine.measure.positions.sinusoids import (
     turn,
     turned_pair,
 )
-from pages.input.positions.maps import signed_map
-from pages.input.positions.sinusoid_sizes import choose_length, sized
 from ui import content, explain, memo, widgets
 from ui.figures import specs as go
 from ui.figures.theme import colour

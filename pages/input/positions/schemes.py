@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from engine import checkpoints
+from engine.checkpoints import Checkpoint
 from engine.config import Position
 from engine.errors import GlassformerError
-from engine.measure.positions.schemes import SCHEMES
-from engine.weights import checkpoints
-from engine.weights.checkpoints import Checkpoint
+from studies.positions.schemes import SCHEMES
 from ui import memo
 from ui.site import ROOT
 

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure.positions.sinusoids import Similarity, similarity
 from pages.input.positions.maps import cosine_map
 from pages.input.positions.sinusoid_sizes import sized
+from studies.positions.sinusoids import Similarity, similarity
 from ui import content, explain, memo
 from ui.figures import specs as go
 from ui.figures.theme import colour

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure.positions import t5_buckets as measured
 from engine.parts.positions import T5Bias, t5_bucket
 from pages.input.positions.bias_map import bias_map, choose_mask, head_line
 from pages.input.positions.schemes import example
+from studies.positions import t5_buckets as measured
 from ui import content, explain, widgets
 from ui.figures import specs as go
 from ui.figures.patterns import pattern_table

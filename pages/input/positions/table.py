@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure.positions.sinusoids import Waves, frequencies, wavelengths, waves
 from engine.parts.positions import sinusoidal_table
 from pages.input.positions.maps import table_map
 from pages.input.positions.sinusoid_sizes import sized
+from studies.positions.sinusoids import Waves, frequencies, wavelengths, waves
 from ui import content, explain, memo
 from ui.figures import specs as go
 from ui.figures.theme import colour

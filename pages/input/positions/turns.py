@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure.positions.rope import Turns, turned_by, turns_within
-from engine.measure.positions.rope import turns as turns_of
 from engine.parts.positions import Rope, rotate_half_pairs
 from pages.input.positions.rotated_head import BASES, WIDTHS, near, near_base
+from studies.positions.rope import Turns, turned_by, turns_within
+from studies.positions.rope import turns as turns_of
 from ui import content, explain, widgets
 from ui.figures import specs as go
 from ui.figures.theme import colour

@@ -12,8 +12,11 @@ import pandas as pd
 import streamlit as st
 
 from engine.config import Position
-from engine.lab.guesses import order as guesses
-from engine.measure.positions.permutation import (
+from engine.model import Transformer
+from pages.input.positions.maps import SCALE, counted
+from pages.input.positions.schemes import TITLES
+from studies.guesses import order as guesses
+from studies.positions.permutation import (
     SAME,
     SCHEMES,
     Comparison,
@@ -31,9 +34,6 @@ from engine.measure.positions.permutation import (
     word_ids,
     word_order,
 )
-from engine.model import Transformer
-from pages.input.positions.maps import SCALE, counted
-from pages.input.positions.schemes import TITLES
 from ui import content, explain, memo, session, widgets
 from ui.figures import specs as go
 from ui.figures.axes import MONO, rows_axis, symmetric, token_axis

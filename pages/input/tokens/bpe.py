@@ -14,13 +14,13 @@ import streamlit as st
 
 from engine.data import corpora
 from engine.data.tokenizers.bpe import BpeTokenizer, Level, Split, train
-from engine.data.tokenizers.bpe_watch import MAX_SYMBOLS, Watched, Way, affordable, four_ways
-from engine.lab.guesses import tokens
-from engine.measure.tokens.subwords import Shrinking, ThreeWays, achieved, agreement, three_ways
 from pages.input.tokens.examples import MERGES
 from pages.input.tokens.text_box import text_box
 from pages.input.tokens.training_text import Sources, called, corpus, known_words
 from pages.input.tokens.watching import Watching, learned, watching
+from studies.guesses import tokens
+from studies.tokens.bpe_watch import MAX_SYMBOLS, Watched, Way, affordable, four_ways
+from studies.tokens.subwords import Shrinking, ThreeWays, achieved, agreement, three_ways
 from ui import content, explain, memo, session
 from ui.figures import specs as go
 from ui.figures.labels import plain

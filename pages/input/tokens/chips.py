@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.measure.tokens.vocabulary import Cut
+from studies.tokens.vocabulary import Cut
 from ui.figures import theme
 from ui.players.component import mounted
 from ui.text.tokens import parts

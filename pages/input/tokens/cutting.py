@@ -7,12 +7,13 @@ from contextlib import nullcontext
 
 import streamlit as st
 
-from engine.data.tokenizers import published
 from engine.data.tokenizers.bpe import BpeTokenizer
-from engine.data.tokenizers.published import PUBLISHED, PublishedTokenizer
 from engine.data.tokenizers.words import WordTokenizer
 from engine.errors import TokenizerError
-from engine.measure.tokens.vocabulary import (
+from pages.input.tokens.training_text import Sources, alphabet, known_words, smaller
+from studies.tokens import published
+from studies.tokens.published import PUBLISHED, PublishedTokenizer
+from studies.tokens.vocabulary import (
     Cut,
     RoundTrip,
     cut_bytes,
@@ -24,7 +25,6 @@ from engine.measure.tokens.vocabulary import (
     of_tokens,
     of_words,
 )
-from pages.input.tokens.training_text import Sources, alphabet, known_words, smaller
 from ui import content, memo
 from ui.figures.theme import colour
 

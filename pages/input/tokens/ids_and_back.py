@@ -6,8 +6,6 @@ import pandas as pd
 import streamlit as st
 
 from engine.data.tokenizers.char import CharTokenizer
-from engine.data.tokenizers.published import END_OF_TEXT
-from engine.measure.tokens.vocabulary import RoundTrip, of_characters, of_tokens
 from pages.input.tokens.chips import Row, token_chips
 from pages.input.tokens.cutting import (
     Encodings,
@@ -20,6 +18,8 @@ from pages.input.tokens.cutting import (
 )
 from pages.input.tokens.same_text import Chosen, by_name, draw_part, facts, title_of
 from pages.input.tokens.training_text import Sources
+from studies.tokens.published import END_OF_TEXT
+from studies.tokens.vocabulary import RoundTrip, of_characters, of_tokens
 from ui import content, explain
 from ui.page_frame import View
 from ui.text.tokens import show_bytes

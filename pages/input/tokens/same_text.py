@@ -8,13 +8,13 @@ from typing import TypeVar
 
 import streamlit as st
 
-from engine.data.tokenizers import published
-from engine.data.tokenizers.published import PUBLISHED
 from engine.errors import TokenizerError
-from engine.measure.tokens.vocabulary import Cut
 from pages.input.tokens.cutting import TOKENIZERS, Encodings, is_ours
 from pages.input.tokens.text_box import compared_text
 from pages.input.tokens.training_text import Sources, choose_source, source
+from studies.tokens import published
+from studies.tokens.published import PUBLISHED
+from studies.tokens.vocabulary import Cut
 from ui import content, explain
 from ui.text.markdown import safe
 from ui.widgets import select_several

@@ -7,8 +7,8 @@ from urllib.parse import quote
 
 import streamlit as st
 
-from engine.data.tokenizers.published import whole_characters
 from pages.input.tokens.examples import EXAMPLES
+from studies.tokens.published import whole_characters
 from ui import content, session, widgets
 
 TEXT = content.beside(__file__)

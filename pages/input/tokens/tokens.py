@@ -9,9 +9,6 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.data.tokenizers.published import PublishedTokenizer
-from engine.lab.guesses.tokens import picture
-from engine.measure.tokens.vocabulary import Cut, Lines, cut_tokens, cut_words, spread
 from pages.input.tokens.chips import Row, token_chips
 from pages.input.tokens.cutting import (
     SHOWN,
@@ -27,6 +24,9 @@ from pages.input.tokens.cutting import (
 from pages.input.tokens.examples import EXAMPLES
 from pages.input.tokens.same_text import Chosen, by_name, draw_part, facts, title_of
 from pages.input.tokens.training_text import Sources
+from studies.guesses.tokens import picture
+from studies.tokens.published import PublishedTokenizer
+from studies.tokens.vocabulary import Cut, Lines, cut_tokens, cut_words, spread
 from ui import content, explain
 from ui.figures import specs as go
 from ui.figures.labels import plain

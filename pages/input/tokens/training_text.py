@@ -9,11 +9,13 @@ from functools import partial
 import streamlit as st
 
 from engine.data.progress import Steps
-from engine.data.tokenizers import bpe, bpe_process, bpe_work
+from engine.data.tokenizers import bpe
 from engine.data.tokenizers.bpe import BpeTokenizer
 from engine.data.tokenizers.words import WordTokenizer
 from engine.errors import CorpusError, TokenizerError
-from engine.measure.tokens.vocabulary import prefix
+from runs import bpe_process
+from studies.tokens import bpe_work
+from studies.tokens.vocabulary import prefix
 from ui import content, memo, session
 from ui.background_jobs import Key, known, measured
 from ui.text.markdown import safe

@@ -10,22 +10,13 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.data.tokenizers.published import PublishedTokenizer
-from engine.measure.tokens.subwords import NewWords, new_words, per_token
-from engine.measure.tokens.vocabulary import (
-    Cost,
-    Gain,
-    Passage,
-    costs,
-    gain,
-    line_counts,
-    measure_passage,
-    prefix,
-)
 from pages.input.tokens.cutting import Encodings, at_hand, colour_of, is_ours
 from pages.input.tokens.examples import LINE
 from pages.input.tokens.text_box import compared_text
 from pages.input.tokens.training_text import Sources, called, choose_source, source, trained
+from studies.tokens.published import PublishedTokenizer
+from studies.tokens.subwords import NewWords, new_words, per_token
+from studies.tokens.vocabulary import Cost, Gain, Passage, costs, gain, line_counts, measure_passage, prefix
 from ui import content, explain, memo
 from ui.figures import specs as go
 from ui.figures.theme import colour

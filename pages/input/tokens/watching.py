@@ -11,16 +11,9 @@ from typing import Any
 import numpy as np
 
 from engine.data.tokenizers.bpe import Level, Split
-from engine.data.tokenizers.bpe_process import watching as apart
-from engine.data.tokenizers.bpe_watch import (
-    RUNNERS_UP,
-    UNKNOWN,
-    Replay,
-    Watched,
-    replay,
-    watch,
-)
-from engine.measure.tokens.subwords import ThreeWays, three_ways
+from runs.bpe_process import watching as apart
+from studies.tokens.bpe_watch import RUNNERS_UP, UNKNOWN, Replay, Watched, replay, watch
+from studies.tokens.subwords import ThreeWays, three_ways
 from ui import memo
 from ui.background_jobs import Key, known, measured
 from ui.text.tokens import is_partial, show_bytes

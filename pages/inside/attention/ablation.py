@@ -10,8 +10,10 @@ import pandas as pd
 import streamlit as st
 
 from engine.config import ResolvedConfig
-from engine.lab.guesses.attention import dearest_part
-from engine.measure.attention.ablation import (
+from engine.model import Transformer
+from engine.parts.registry import Parts
+from engine.recording import Recording
+from studies.attention.ablation import (
     Ablation,
     Comparison,
     Consequence,
@@ -27,10 +29,8 @@ from engine.measure.attention.ablation import (
     surest_position,
     writes_a_bias,
 )
-from engine.measure.recording import Recording
-from engine.measure.shapes.formulas import formulas
-from engine.model import Transformer
-from engine.parts.registry import Parts
+from studies.guesses.attention import dearest_part
+from studies.shapes.formulas import formulas
 from ui import content, explain, memo, widgets
 from ui.background_jobs import measured
 from ui.figures import specs as go

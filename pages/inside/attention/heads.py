@@ -12,10 +12,15 @@ import pandas as pd
 import streamlit as st
 
 from engine.data.tokenizers import Tokenizer, token_bytes
-from engine.ledger.growth import by_heads
-from engine.measure.attention.attention_targets import NEAREST, shares
-from engine.measure.attention.copying_heads import name_mover_scores
-from engine.measure.attention.head_patterns import (
+from engine.model import Transformer
+from engine.parts.attention import Attention
+from engine.recording import Recording
+from engine.slices import extent
+from pages.inside.attention import axes
+from pages.inside.attention.heads_map import HEAD_COLOURS, TOPIC
+from studies.attention.attention_targets import NEAREST, shares
+from studies.attention.copying_heads import name_mover_scores
+from studies.attention.head_patterns import (
     HABITS,
     STRONG,
     Followers,
@@ -33,8 +38,8 @@ from engine.measure.attention.head_patterns import (
     ranked,
     score_of,
 )
-from engine.measure.attention.heads import HeadNumbers, head_numbers
-from engine.measure.circuits.induction import (
+from studies.attention.heads import HeadNumbers, head_numbers
+from studies.circuits.induction import (
     Repeated,
     duplicate_score,
     induction_score,
@@ -42,12 +47,7 @@ from engine.measure.circuits.induction import (
     repeatable,
     repeated,
 )
-from engine.measure.recording import Recording
-from engine.measure.slices import extent
-from engine.model import Transformer
-from engine.parts.attention import Attention
-from pages.inside.attention import axes
-from pages.inside.attention.heads_map import HEAD_COLOURS, TOPIC
+from studies.costs.growth import by_heads
 from ui import content, explain, memo, widgets
 from ui.background_jobs import measured
 from ui.figures import specs as go

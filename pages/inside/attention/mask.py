@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.experiments.no_causal_mask import PROMPT, STEPS, Both, learn, shipped
-from engine.lab.guesses import attention as guesses
-from engine.measure.attention.ablation import UnmaskedReading, without_mask
-from engine.measure.recording import Recording
 from engine.model import Transformer
+from engine.recording import Recording
 from pages.inside.attention import axes
 from pages.inside.attention.heads_map import TOPIC
+from studies.attention.ablation import UnmaskedReading, without_mask
+from studies.experiments.no_causal_mask import PROMPT, STEPS, Both, learn, shipped
+from studies.guesses import attention as guesses
 from ui import content, explain, memo, widgets
 from ui.figures import specs as go
 from ui.figures.labels import crowded

@@ -11,9 +11,9 @@ from streamlit.delta_generator import DeltaGenerator
 
 from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import CheckpointError
-from engine.experiments.lab_races import rung_losses
-from engine.measure.slices import seed_median
-from engine.measure.tasks.ladder import KINDS, WIDTHS, SelfTerm, self_term
+from engine.slices import seed_median
+from studies.experiments.lab_races import rung_losses
+from studies.tasks.ladder import KINDS, WIDTHS, SelfTerm, self_term
 from ui import content, explain, memo, widgets
 from ui.figures import specs as go
 from ui.figures.axes import symmetric

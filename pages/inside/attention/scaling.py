@@ -10,8 +10,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from engine.lab.guesses import attention as guesses
-from engine.measure.attention.scaling import (
+from studies.attention.scaling import (
     CHOICES,
     KEYS,
     QUERIES,
@@ -27,6 +26,7 @@ from engine.measure.attention.scaling import (
     spread,
     theory,
 )
+from studies.guesses import attention as guesses
 from ui import content, explain, memo, widgets
 from ui.figures import specs as go
 from ui.figures.theme import colour

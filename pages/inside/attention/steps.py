@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure.attention import single_head
-from engine.measure.attention.single_head import Stages, WrittenOut
-from engine.measure.recording import Recording
 from engine.model import Transformer
 from engine.parts.attention import Attention
+from engine.recording import Recording
 from pages.inside.attention import axes
 from pages.inside.attention.heads_map import TOPIC
+from studies.attention import single_head
+from studies.attention.single_head import Stages, WrittenOut
 from ui import content, explain, memo, widgets
 from ui.figures import specs as go
 from ui.figures.patterns import matrix_heatmap, named_cells, pattern_heatmap, pattern_table, placed

@@ -9,9 +9,9 @@ import streamlit as st
 
 from engine.data.tokenizers import Tokenizer
 from engine.errors import GlassformerError
-from engine.measure.circuits.fact_recall import Answer, Fact, answer_of, trace
-from engine.measure.recording import record
+from engine.recording import record
 from pages.inside.circuits.prompts import OWN, QUESTIONS, Question
+from studies.circuits.fact_recall import Answer, Fact, answer_of, trace
 from ui import content, explain, memo, widgets
 from ui.figures import specs as go
 from ui.figures.labels import plain

@@ -10,11 +10,11 @@ import pandas as pd
 import streamlit as st
 
 from engine.data.tokenizers import Tokenizer, token_bytes
-from engine.lab.guesses import attention
-from engine.measure.attention.head_patterns import STRONG
-from engine.measure.circuits.induction import Repeat, drawn, guessing, ordinary, read_twice
-from engine.measure.circuits.knockout import WEAK, Knockout, knock_out, losses_without
 from engine.model import Transformer
+from studies.attention.head_patterns import STRONG
+from studies.circuits.induction import Repeat, drawn, guessing, ordinary, read_twice
+from studies.circuits.knockout import WEAK, Knockout, knock_out, losses_without
+from studies.guesses import attention
 from ui import content, explain, memo, widgets
 from ui.background_jobs import measured
 from ui.figures import specs as go

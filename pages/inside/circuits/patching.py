@@ -9,17 +9,9 @@ import streamlit as st
 
 from engine.data.tokenizers import Tokenizer
 from engine.errors import GlassformerError
-from engine.measure.circuits.patching import (
-    Patching,
-    Station,
-    patch,
-    sites,
-    stations,
-    strongest_patches,
-    verdict,
-)
-from engine.measure.circuits.prompt_pairs import Prompts, both_runs, fits, inside_a_word, prompts_of
 from pages.inside.circuits.prompts import OWN, PAIRS, Pair
+from studies.circuits.patching import Patching, Station, patch, sites, stations, strongest_patches, verdict
+from studies.circuits.prompt_pairs import Prompts, both_runs, fits, inside_a_word, prompts_of
 from ui import content, explain, widgets
 from ui.background_jobs import measured
 from ui.figures import specs as go

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from engine.measure.circuits.steering import Where
+from studies.circuits.steering import Where
 
 OWN = "own"
 

@@ -12,7 +12,9 @@ import pandas as pd
 import streamlit as st
 from torch import Tensor
 
-from engine.measure.circuits.quantisation import (
+from pages.inside.circuits.diamond import diamond
+from pages.inside.circuits.measured_text import long_text
+from studies.circuits.quantisation import (
     BITS,
     BLOCK,
     FULL,
@@ -30,10 +32,8 @@ from engine.measure.circuits.quantisation import (
     rounding_error,
     twin,
 )
-from engine.weights.pretrained.blocks import QuantisedBlock, block_at, kinds
-from engine.weights.pretrained.load import Opened, open_model
-from pages.inside.circuits.diamond import diamond
-from pages.inside.circuits.measured_text import long_text
+from studies.weights.pretrained.blocks import QuantisedBlock, block_at, kinds
+from studies.weights.pretrained.load import Opened, open_model
 from ui import content, explain, memo, widgets
 from ui.background_jobs import measured
 from ui.figures import specs as go

@@ -11,11 +11,11 @@ import numpy as np
 import streamlit as st
 
 from engine.data.tokenizers import Tokenizer
-from engine.measure.attention.head_patterns import STRONG
-from engine.measure.attention.heads import HeadValue
-from engine.measure.circuits.sinks import OPENINGS, Opening, OpeningResult, Sinks, measure
 from pages.inside.circuits.measured_text import SHORT, long_text
 from pages.inside.circuits.prompts import CITIES
+from studies.attention.head_patterns import STRONG
+from studies.attention.heads import HeadValue
+from studies.circuits.sinks import OPENINGS, Opening, OpeningResult, Sinks, measure
 from ui import content, explain, memo, widgets
 from ui.background_jobs import measured
 from ui.figures import specs as go

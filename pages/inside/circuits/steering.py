@@ -13,7 +13,9 @@ import streamlit as st
 from engine.config import SampleConfig
 from engine.data.tokenizers import written
 from engine.errors import CorpusError, GlassformerError
-from engine.measure.circuits.steering import (
+from pages.inside.circuits.diamond import diamond
+from pages.inside.circuits.prompts import LETTERS, NEUTRAL, OWN, WORDS, Steered
+from studies.circuits.steering import (
     Cost,
     Direction,
     SteeredContinuation,
@@ -27,8 +29,6 @@ from engine.measure.circuits.steering import (
     room,
     rows_of,
 )
-from pages.inside.circuits.diamond import diamond
-from pages.inside.circuits.prompts import LETTERS, NEUTRAL, OWN, WORDS, Steered
 from ui import content, explain, memo, session, widgets
 from ui.background_jobs import measured
 from ui.figures import specs as go

@@ -12,10 +12,11 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from engine.data.pair_corpora import pair_text
-from engine.data.tasks.paired import PAIR_TASKS
+from engine.checkpoints import PairCheckpoint
 from engine.errors import GlassformerError, RunError
-from engine.measure.families.cross_attention import (
+from engine.parts.blocks import DecoderBlock, PreNormDecoderBlock
+from runs.kinds import PAIRS, PAIRS_OF
+from studies.families.cross_attention import (
     AlignmentHits,
     AlignmentScore,
     SharpestWeight,
@@ -26,14 +27,13 @@ from engine.measure.families.cross_attention import (
     model_alignment,
     sharpest,
 )
-from engine.measure.families.written_target import Change, WrittenTarget, write_target
-from engine.parts.blocks import DecoderBlock, PreNormDecoderBlock
-from engine.training.kinds import PAIRS, PAIRS_OF
-from engine.training.train_pairs import spread
-from engine.weights.checkpoints import PairCheckpoint
-from engine.weights.pretrained import pairs
-from engine.weights.pretrained.pairs import PretrainedPair
-from engine.weights.pretrained.sources import KNOWN
+from studies.families.written_target import Change, WrittenTarget, write_target
+from studies.pairs.corpora import pair_text
+from studies.pairs.paired import PAIR_TASKS
+from studies.pairs.train import spread
+from studies.weights.pretrained import pairs
+from studies.weights.pretrained.pairs import PretrainedPair
+from studies.weights.pretrained.sources import KNOWN
 from ui import content, explain, families, fetching, memo, session, widgets
 from ui.figures import specs as go
 from ui.figures.labels import crowded
@@ -315,7 +315,7 @@ def aligned(name: str, step: int) -> AlignmentScore | None:
 
 @memo.measured()
 def crossed(name: str, text: str, change: Change, seed: int, step: int = NEWEST) -> WrittenTarget:
-    """Raises what `opened` and `engine.measure.families.written_target.write_target` raise."""
+    """Raises what `opened` and `studies.families.written_target.write_target` raise."""
     checkpoint, longest = opened(name, step), LONGEST if is_pretrained(name) else None
     return write_target(checkpoint.model, checkpoint.tokenizer, text, change, seed, longest)
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 import streamlit as st
 
-from engine.experiments.masks_swapped import HEALTHY, SOURCE, SWAPPED, Swapped, learn, shipped
-from engine.measure.families.cross_attention import masks_of
 from engine.parts.attention import causal_mask, decoder_masks, padding_mask
+from studies.experiments.masks_swapped import HEALTHY, SOURCE, SWAPPED, Swapped, learn, shipped
+from studies.families.cross_attention import masks_of
 from ui import content, explain, widgets
 from ui.figures import specs as go
 from ui.figures.masks import HIDDEN_SHADE, Mask, masks_figure

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure.feedforward import activation_functions
-from engine.measure.feedforward.activation_functions import Curve, Difference, Inputs, curve
 from engine.parts.feedforward import GatedFeedForward, gelu_tanh, relu2
+from studies.feedforward import activation_functions
+from studies.feedforward.activation_functions import Curve, Difference, Inputs, curve
 from ui import content, explain, memo, widgets
 from ui.figures import specs as go
 from ui.figures.theme import colour

@@ -14,7 +14,7 @@ import streamlit as st
 from engine.data import corpora
 from engine.data.progress import finish
 from engine.errors import CorpusError
-from engine.measure.feedforward.neurons import (
+from studies.feedforward.neurons import (
     SIDES,
     Excerpt,
     FavouriteToken,

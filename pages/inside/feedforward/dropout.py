@@ -9,18 +9,11 @@ import pandas as pd
 import streamlit as st
 
 from engine.errors import ConfigError
-from engine.experiments import dropout_runs
-from engine.experiments.dropout_runs import LITTLE, MODEL, TRAINING, WHOLE, DropoutRun, Ends, ends, shipped
-from engine.lab.guesses import training as guesses
-from engine.measure.feedforward.dropout import (
-    DroppedSum,
-    Dropper,
-    PassSpread,
-    drop_sum,
-    logit_terms,
-    passes,
-)
-from engine.measure.slices import median_curve
+from engine.slices import median_curve
+from studies.experiments import dropout_runs
+from studies.experiments.dropout_runs import LITTLE, MODEL, TRAINING, WHOLE, DropoutRun, Ends, ends, shipped
+from studies.feedforward.dropout import DroppedSum, Dropper, PassSpread, drop_sum, logit_terms, passes
+from studies.guesses import training as guesses
 from ui import content, explain, widgets
 from ui.background_jobs import measured
 from ui.figures import specs as go

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure.feedforward import neurons
-from engine.measure.feedforward.neurons import QUIET
-from engine.measure.slices import extent
+from engine.slices import extent
+from studies.feedforward import neurons
+from studies.feedforward.neurons import QUIET
 from ui import content, widgets
 from ui.figures import specs as go
 from ui.figures.labels import LETTER, MOST_LETTERS, crowded, plain, short

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from engine.measure.feedforward import neurons
-from engine.measure.feedforward.neurons import PromotedTokens
 from engine.parts.feedforward import FeedForward, GatedFeedForward
 from pages.inside.feedforward.contexts import Seen, contexts
 from pages.inside.feedforward.neuron_maps import GO, ROOM, distinct, draw_maps, tokens_axis
+from studies.feedforward import neurons
+from studies.feedforward.neurons import PromotedTokens
 from ui import content, explain, memo, widgets
 from ui.figures import specs as go
 from ui.figures.axes import symmetric

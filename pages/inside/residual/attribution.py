@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure.residual.attribution import Attribution, Push, Pushes, Versus, attribute, pushes
-from engine.sample.outcome import likeliest_ids
 from pages.inside.residual.chosen_token import POSITION, first_position, read_so_far, where
 from pages.inside.residual.writers import in_full, not_a_sum, part_bars
+from studies.generation.outcome import likeliest_ids
+from studies.residual.attribution import Attribution, Push, Pushes, Versus, attribute, pushes
 from ui import content, explain, memo, widgets
 from ui.figures import specs as go
 from ui.figures.axes import rows_axis

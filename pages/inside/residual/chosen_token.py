@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from engine.config import ModelConfig
-from engine.measure.residual.lens import sureness, telling
+from studies.residual.lens import sureness, telling
 from ui.model_bar import Subject
 
 POSITION = "residual_position"

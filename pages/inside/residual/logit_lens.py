@@ -11,7 +11,8 @@ import numpy as np
 import streamlit as st
 
 from engine.config import ModelConfig
-from engine.measure.residual.lens import (
+from pages.inside.residual.chosen_token import blanks, following, read_so_far, where
+from studies.residual.lens import (
     Cell,
     DepthTable,
     Lens,
@@ -26,7 +27,6 @@ from engine.measure.residual.lens import (
     read_lens,
     settling,
 )
-from pages.inside.residual.chosen_token import blanks, following, read_so_far, where
 from ui import content, explain, memo, widgets
 from ui.background_jobs import measured
 from ui.figures import specs as go

@@ -9,8 +9,11 @@ import pandas as pd
 import streamlit as st
 
 from engine.errors import HeadError
-from engine.measure.residual.norm_example import EXAMPLE, NormExample, habits, norm_example
-from engine.measure.residual.stream import (
+from pages.inside.residual.chosen_token import POSITION, first_position
+from pages.inside.residual.writers import MANY, by_block, in_full, not_a_sum, part_bars, part_name
+from studies.costs.cards.norms import NORM_CARDS, norm_title
+from studies.residual.norm_example import EXAMPLE, NormExample, habits, norm_example
+from studies.residual.stream import (
     Stream,
     Summary,
     Term,
@@ -28,9 +31,6 @@ from engine.measure.residual.stream import (
     without,
     writer_of,
 )
-from engine.parts.cards.norms import NORM_CARDS, norm_title
-from pages.inside.residual.chosen_token import POSITION, first_position
-from pages.inside.residual.writers import MANY, by_block, in_full, not_a_sum, part_bars, part_name
 from ui import content, explain, memo, widgets
 from ui.figures import specs as go
 from ui.figures.axes import rows_axis, token_axis

@@ -11,20 +11,13 @@ import streamlit as st
 
 from engine.config import Norm
 from engine.data import corpora
-from engine.experiments import no_residual
-from engine.experiments.no_residual import (
-    DEPTHS,
-    Pair,
-    TrainedStack,
-    compare,
-    likeness,
-    shipped,
-)
-from engine.lab.guesses import training
-from engine.measure.residual.gradient_by_depth import fresh, measure
 from engine.parts.blocks import NoResidualBlock, PreNormBlock
-from engine.parts.cards.norms import norm_title
 from pages.inside.residual.wirings import decades, draw_wirings
+from studies.costs.cards.norms import norm_title
+from studies.experiments import no_residual
+from studies.experiments.no_residual import DEPTHS, Pair, TrainedStack, compare, likeness, shipped
+from studies.guesses import training
+from studies.residual.gradient_by_depth import fresh, measure
 from ui import content, explain, memo, session, widgets
 from ui.background_jobs import measured
 from ui.figures import specs as go

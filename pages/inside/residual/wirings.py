@@ -15,7 +15,8 @@ from engine.data import corpora
 from engine.data.corpus import Corpus
 from engine.data.progress import Progress, Steps
 from engine.errors import CorpusError
-from engine.measure.residual.gradient_by_depth import (
+from studies.costs.cards.norms import NORM_CARDS, norm_title
+from studies.residual.gradient_by_depth import (
     EPS,
     Init,
     LastBlock,
@@ -31,7 +32,6 @@ from engine.measure.residual.gradient_by_depth import (
     reason,
     unusable,
 )
-from engine.parts.cards.norms import NORM_CARDS, norm_title
 from ui import content, explain, session, widgets
 from ui.background_jobs import measured
 from ui.figures import specs as go

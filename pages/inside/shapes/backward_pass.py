@@ -10,8 +10,8 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from engine.measure.shapes.backward import Backward, backward, trainable_twin
 from pages.inside.shapes.gradient import HEIGHT, SMALL, backpropagated, draw_matrices, three
+from studies.shapes.backward import Backward, backward, trainable_twin
 from ui import content, explain
 from ui.figures import specs as go
 from ui.figures.axes import MONO, rows_axis, token_axis

@@ -12,21 +12,13 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from engine import slices
 from engine.config import ModelConfig, Seq2SeqConfig
-from engine.measure import slices
-from engine.measure.shapes.op_trace import OperationTrace
-from engine.measure.shapes.operations import (
-    Shape,
-    SourceLines,
-    TraceStep,
-    tensor_of,
-    totals,
-    trace,
-    trace_pair,
-)
 from engine.parts.registry import HEALTHY, Parts
 from engine.presets import PRESETS
-from engine.sample.pairs import pair_steps
+from studies.pairs.generate import pair_steps
+from studies.shapes.op_trace import OperationTrace
+from studies.shapes.operations import Shape, SourceLines, TraceStep, tensor_of, totals, trace, trace_pair
 from ui import content, explain, widgets
 from ui.figures import specs as go
 from ui.figures import theme

@@ -7,8 +7,8 @@ import pandas as pd
 import streamlit as st
 
 from engine.data.progress import Progress, Steps
-from engine.measure.recording import next_token_losses, worst_position
-from engine.measure.shapes.backward import Backward, Matrix, backward
+from engine.recording import next_token_losses, worst_position
+from studies.shapes.backward import Backward, Matrix, backward
 from ui import content, widgets
 from ui.background_jobs import measured
 from ui.model_bar import Subject

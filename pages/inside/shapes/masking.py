@@ -9,9 +9,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from engine.errors import ShapeError
-from engine.measure.recording import softmax
-from engine.measure.shapes.attention_by_hand import MaskExample, masking
+from engine.recording import softmax
 from pages.inside.shapes.notation import number, numbers, plain
+from studies.shapes.attention_by_hand import MaskExample, masking
 from ui import content, explain, widgets
 from ui.figures import specs as go
 from ui.figures.theme import colour

@@ -10,13 +10,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from engine.measure.shapes.shape_mistakes import (
-    Attempt,
-    division,
-    split_heads,
-    transposed_unembedding,
-    wrong_mask,
-)
+from studies.shapes.shape_mistakes import Attempt, division, split_heads, transposed_unembedding, wrong_mask
 from ui import content, explain, widgets
 from ui.page_frame import View
 

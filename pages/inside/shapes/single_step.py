@@ -7,9 +7,11 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from engine.lab.guesses import backward
-from engine.measure.shapes.backward import matrices
-from engine.measure.shapes.optimiser_step import (
+from engine.training.optim import orthogonalise
+from pages.inside.shapes.gradient import HEIGHT, has_gradient, three, titled
+from studies.guesses import backward
+from studies.shapes.backward import matrices
+from studies.shapes.optimiser_step import (
     MAX_PARAMETERS,
     RULES,
     SCALES,
@@ -23,8 +25,6 @@ from engine.measure.shapes.optimiser_step import (
     spectra,
     update_of,
 )
-from engine.training.optim import orthogonalise
-from pages.inside.shapes.gradient import HEIGHT, has_gradient, three, titled
 from ui import content, explain, widgets
 from ui.background_jobs import measured
 from ui.figures import specs as go

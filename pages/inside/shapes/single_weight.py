@@ -7,8 +7,9 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from engine.lab.guesses import backward
-from engine.measure.shapes.backward import (
+from pages.inside.shapes.gradient import HEIGHT, backpropagated, draw_matrices, three, titled
+from studies.guesses import backward
+from studies.shapes.backward import (
     AMOUNTS,
     EPSILON,
     Backward,
@@ -17,8 +18,7 @@ from engine.measure.shapes.backward import (
     finite_difference,
     nudges,
 )
-from engine.measure.shapes.optimiser_step import parameter_count
-from pages.inside.shapes.gradient import HEIGHT, backpropagated, draw_matrices, three, titled
+from studies.shapes.optimiser_step import parameter_count
 from ui import content, explain, widgets
 from ui.background_jobs import measured
 from ui.figures import specs as go

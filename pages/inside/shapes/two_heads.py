@@ -7,9 +7,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from engine.errors import ShapeError
-from engine.measure.recording import softmax
-from engine.measure.shapes.attention_by_hand import HandExample, multi_head, weight_by_hand
+from engine.recording import softmax
 from pages.inside.shapes.notation import matrix, number, numbers, signed
+from studies.shapes.attention_by_hand import HandExample, multi_head, weight_by_hand
 from ui import content, explain, widgets
 from ui.figures import specs as go
 from ui.figures.theme import colour

@@ -13,11 +13,19 @@ from engine.data import corpora
 from engine.data.progress import Steps
 from engine.data.tokenizers import Tokenizer
 from engine.errors import CorpusError, GlassformerError
-from engine.experiments.finetune_runs import FinetuneRun
-from engine.training.post_training.finetune import trained_parameters
-from engine.training.post_training.lessons import Setting, TextLesson
-from engine.training.post_training.new_fact import Taught
-from engine.training.post_training.new_text import (
+from pages.lab.after.stored_tunings import (
+    between,
+    last_values,
+    live_line,
+    spread,
+    stored,
+    stored_line,
+)
+from pages.lab.after.tuned_model import changes, counted, look_inside, take_along
+from studies.after.finetune import trained_parameters
+from studies.after.lessons import Setting, TextLesson
+from studies.after.new_fact import Taught
+from studies.after.new_text import (
     BATCH,
     LEAST,
     MOST,
@@ -29,15 +37,7 @@ from engine.training.post_training.new_text import (
     split,
     teach_text,
 )
-from pages.lab.after.stored_tunings import (
-    between,
-    last_values,
-    live_line,
-    spread,
-    stored,
-    stored_line,
-)
-from pages.lab.after.tuned_model import changes, counted, look_inside, take_along
+from studies.experiments.finetune_runs import FinetuneRun
 from ui import content, explain, memo, models, session, widgets
 from ui.background_jobs import begun, measured
 from ui.figures import specs as go

@@ -10,9 +10,11 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from engine.lab.guesses import after
-from engine.measure.slices import median_curve, seed_median
-from engine.measure.tasks.attempts import (
+from engine.slices import median_curve, seed_median
+from pages.lab.after.answer_bars import answer_bars
+from studies.after.reward import ASKED, HALF, draw_answers
+from studies.guesses import after
+from studies.tasks.attempts import (
     COUNTS,
     MOST,
     SEEDS,
@@ -23,8 +25,6 @@ from engine.measure.tasks.attempts import (
     measure,
     pass_at,
 )
-from engine.training.post_training.reward import ASKED, HALF, draw_answers
-from pages.lab.after.answer_bars import answer_bars
 from ui import content, explain, guess, widgets
 from ui.background_jobs import measured
 from ui.figures import specs as go

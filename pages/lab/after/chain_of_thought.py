@@ -12,11 +12,10 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from engine.data.tasks.carries import COLUMNS, column_steps, long_addition
-from engine.data.tasks.parity import BITS, parity, running_parity
-from engine.data.tasks.task import examples
-from engine.experiments.stored_races import Stored
-from engine.experiments.thinking_aloud import (
+from pages.lab.after import best_of_n
+from runs.state import RunView
+from studies.experiments.stored_races import Stored
+from studies.experiments.thinking_aloud import (
     ALOUD,
     CARRIES,
     PROBLEMS,
@@ -27,9 +26,10 @@ from engine.experiments.thinking_aloud import (
     mean_end,
     recipe,
 )
-from engine.lab.guesses import after
-from engine.service.state import RunView
-from pages.lab.after import best_of_n
+from studies.guesses import after
+from studies.tasks.carries import COLUMNS, column_steps, long_addition
+from studies.tasks.parity import BITS, parity, running_parity
+from studies.tasks.task import examples
 from ui import content, guess
 from ui.figures import specs as go
 from ui.figures.losses import DASHES, SHADES

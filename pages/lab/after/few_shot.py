@@ -10,17 +10,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from engine.data.tokenizers import Tokenizer
-from engine.lab.guesses import after
-from engine.measure.circuits.examples_in_prompt import (
-    COUNTS,
-    EXCHANGED,
-    RIGHT,
-    FewShot,
-    measure,
-    order,
-    prompt,
-)
 from pages.lab.after.word_pairs import WORD_PAIRS
+from studies.circuits.examples_in_prompt import COUNTS, EXCHANGED, RIGHT, FewShot, measure, order, prompt
+from studies.guesses import after
 from ui import content, explain, guess, model_choice, models, widgets
 from ui.background_jobs import measured
 from ui.figures import specs as go

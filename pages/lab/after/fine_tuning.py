@@ -12,29 +12,7 @@ import streamlit as st
 
 from engine.data.progress import Steps
 from engine.errors import GlassformerError
-from engine.experiments.finetune_runs import FinetuneRun
-from engine.lab.guesses import after
 from engine.model import Transformer
-from engine.training.post_training.finetune import (
-    MAX_SENTENCES,
-    FinetuneRecipe,
-    adapters,
-    fine_tune,
-    target_count,
-    trained_parameters,
-)
-from engine.training.post_training.lessons import (
-    OPENING,
-    STYLES,
-    TEXT_STEPS,
-    TOPICS,
-    Setting,
-    Style,
-    TextLesson,
-    Topic,
-    rate,
-)
-from engine.training.post_training.new_fact import FactEvaluation, Taught, ask, teach
 from pages.lab.after.another_text import FORGETS, choose_prompt, chosen, draw_text
 from pages.lab.after.another_text import lessons as texts
 from pages.lab.after.stored_tunings import (
@@ -54,6 +32,18 @@ from pages.lab.after.tuned_model import (
     take_along,
     use_lora,
 )
+from studies.after.finetune import (
+    MAX_SENTENCES,
+    FinetuneRecipe,
+    adapters,
+    fine_tune,
+    target_count,
+    trained_parameters,
+)
+from studies.after.lessons import OPENING, STYLES, TEXT_STEPS, TOPICS, Setting, Style, TextLesson, Topic, rate
+from studies.after.new_fact import FactEvaluation, Taught, ask, teach
+from studies.experiments.finetune_runs import FinetuneRun
+from studies.guesses import after
 from ui import content, explain, guess, session, widgets
 from ui.background_jobs import Key, begun, measured
 from ui.figures import specs as go

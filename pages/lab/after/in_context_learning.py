@@ -14,8 +14,8 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from engine.lab.guesses import after
-from engine.measure.circuits.in_context import (
+from pages.lab.after import few_shot
+from studies.circuits.in_context import (
     HEADS,
     TASKS,
     AttentionLayer,
@@ -30,7 +30,7 @@ from engine.measure.circuits.in_context import (
     measure,
     slopes,
 )
-from pages.lab.after import few_shot
+from studies.guesses import after
 from ui import content, explain, guess, widgets
 from ui.background_jobs import measured
 from ui.figures import specs as go

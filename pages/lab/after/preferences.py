@@ -14,10 +14,18 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from engine.errors import ConfigError, CorpusError
-from engine.experiments.preference_runs import BETAS, CORPUS, WORDS, begin, shipped
-from engine.lab.guesses import reward as truths
-from engine.measure.slices import seed_median
-from engine.training.post_training.preferences import (
+from engine.slices import seed_median
+from pages.lab.after.stored_runs import (
+    choose_seed,
+    draw_ends,
+    joined,
+    seed_lines,
+    stored_runs,
+    tables_of,
+    train_button,
+    trained,
+)
+from studies.after.preferences import (
     CHARACTERS,
     MOST_WORD,
     PAIRS,
@@ -30,16 +38,8 @@ from engine.training.post_training.preferences import (
     prefer,
     preference_loss,
 )
-from pages.lab.after.stored_runs import (
-    choose_seed,
-    draw_ends,
-    joined,
-    seed_lines,
-    stored_runs,
-    tables_of,
-    train_button,
-    trained,
-)
+from studies.experiments.preference_runs import BETAS, CORPUS, WORDS, begin, shipped
+from studies.guesses import reward as truths
 from ui import content, explain, guess, session, widgets
 from ui.background_jobs import begun
 from ui.figures import specs as go

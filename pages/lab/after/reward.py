@@ -12,22 +12,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from engine.experiments.reward_runs import LEASHES, shipped
-from engine.lab.guesses import reward as truths
-from engine.measure.slices import seed_median
-from engine.training.post_training.reward import (
-    ASKED,
-    HALF,
-    TRIES,
-    Group,
-    Plan,
-    Rewarded,
-    RewardEvaluation,
-    advantages,
-    measure,
-    reinforce,
-    rewards,
-)
+from engine.slices import seed_median
 from pages.lab.after import preferences
 from pages.lab.after.answer_bars import answer_bars
 from pages.lab.after.stored_runs import (
@@ -40,6 +25,21 @@ from pages.lab.after.stored_runs import (
     train_button,
     trained,
 )
+from studies.after.reward import (
+    ASKED,
+    HALF,
+    TRIES,
+    Group,
+    Plan,
+    Rewarded,
+    RewardEvaluation,
+    advantages,
+    measure,
+    reinforce,
+    rewards,
+)
+from studies.experiments.reward_runs import LEASHES, shipped
+from studies.guesses import reward as truths
 from ui import content, explain, guess, widgets
 from ui.figures import specs as go
 from ui.figures.theme import colour

@@ -12,7 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from engine.data.progress import Steps
 from engine.errors import CheckpointError
-from engine.measure.slices import median_curve
+from engine.slices import median_curve
 from ui import content, widgets
 from ui.background_jobs import Key, begun, measured
 from ui.figures import specs as go

@@ -9,8 +9,8 @@ import numpy as np
 import streamlit as st
 
 from engine.errors import CheckpointError
-from engine.experiments.finetune_runs import REAL, SMALL, FinetuneRun, shipped
-from engine.training.post_training.lessons import STYLES, TOPICS, Setting, TextLesson
+from studies.after.lessons import STYLES, TOPICS, Setting, TextLesson
+from studies.experiments.finetune_runs import REAL, SMALL, FinetuneRun, shipped
 from ui import content, models
 from ui.figures import specs as go
 from ui.figures.theme import colour

@@ -11,11 +11,11 @@ import numpy as np
 import streamlit as st
 
 from engine.errors import PretrainedError
-from engine.training.post_training.finetune import with_weights
-from engine.training.post_training.lessons import Setting, TextLesson
-from engine.training.post_training.new_fact import MOST_BYTES, Taught, matrix_change
-from engine.weights.export.adapter import peft
-from engine.weights.pretrained import sources
+from studies.after.finetune import with_weights
+from studies.after.lessons import Setting, TextLesson
+from studies.after.new_fact import MOST_BYTES, Taught, matrix_change
+from studies.weights.export.adapter import peft
+from studies.weights.pretrained import sources
 from ui import content, models, tuned, widgets
 from ui.fields import visible
 from ui.figures import specs as go

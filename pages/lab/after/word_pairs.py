@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.measure.circuits.examples_in_prompt import Pair
+from studies.circuits.examples_in_prompt import Pair
 
 
 def _pairs(text: str) -> tuple[Pair, ...]:

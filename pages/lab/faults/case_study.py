@@ -10,20 +10,10 @@ import pandas as pd
 import streamlit as st
 
 from engine.data import corpora
-from engine.lab.doctor.start import stream_gradients
-from engine.lab.doctor.story import (
-    READ,
-    STAGES,
-    STEPS,
-    StageRun,
-    baselines,
-    later,
-    play,
-    shipped,
-    unscaled,
-)
-from engine.lab.faults.masks import transposed_mask
 from pages.lab.faults import loss_lines
+from studies.lab.doctor.start import stream_gradients
+from studies.lab.doctor.story import READ, STAGES, STEPS, StageRun, baselines, later, play, shipped, unscaled
+from studies.lab.faults.masks import transposed_mask
 from ui import content, explain, session, widgets
 from ui.background_jobs import measured
 from ui.figures import specs as go

@@ -11,7 +11,8 @@ import streamlit as st
 from engine.data import corpora
 from engine.data.corpus import Corpus
 from engine.errors import CheckpointError, GlassformerError
-from engine.experiments.bug_races import (
+from runs.state import RunView
+from studies.experiments.bug_races import (
     CORPUS,
     Bug,
     Comparison,
@@ -22,9 +23,8 @@ from engine.experiments.bug_races import (
     shipped,
     specs,
 )
-from engine.lab.faults import FAULTS, Fault
-from engine.lab.guesses import training
-from engine.service.state import RunView
+from studies.guesses import training
+from studies.lab.faults import FAULTS, Fault
 from ui import content, memo, session, widgets
 from ui.figures.patterns import pattern_heatmap
 from ui.guess import Guess, ask

@@ -16,14 +16,14 @@ from engine.config import TrainConfig
 from engine.data import corpora
 from engine.data.corpus import Corpus
 from engine.errors import CorpusError
-from engine.lab.doctor.case import Case, TrainingCurve, relative_difference
-from engine.lab.doctor.check import Check, Finding, shown
-from engine.lab.doctor.checks import CHECKS, examine
-from engine.lab.doctor.forward import sees_the_future
-from engine.lab.doctor.parts_swap import fitting, grafted
-from engine.lab.doctor.start import gradients_by_block
-from engine.lab.doctor.table import HEALTHY, Chart, shipped, subject_of
-from engine.service.state import RunView
+from runs.state import RunView
+from studies.lab.doctor.case import Case, TrainingCurve, relative_difference
+from studies.lab.doctor.check import Check, Finding, shown
+from studies.lab.doctor.checks import CHECKS, examine
+from studies.lab.doctor.forward import sees_the_future
+from studies.lab.doctor.parts_swap import fitting, grafted
+from studies.lab.doctor.start import gradients_by_block
+from studies.lab.doctor.table import HEALTHY, Chart, shipped, subject_of
 from ui import (
     content,
     explain,

@@ -11,20 +11,13 @@ import random
 import pandas as pd
 import streamlit as st
 
-from engine.lab.doctor.check import Check
-from engine.lab.doctor.checks import CHECKS
-from engine.lab.doctor.over_training import what_it_writes
-from engine.lab.doctor.patient import (
-    BUDGET,
-    MOST,
-    Patient,
-    affordable,
-    cost,
-    patient_of,
-)
-from engine.lab.doctor.table import Chart, case_of, shipped, subject_of
 from pages.lab.faults import loss_lines
 from pages.lab.faults.diagnose import MARKS
+from studies.lab.doctor.check import Check
+from studies.lab.doctor.checks import CHECKS
+from studies.lab.doctor.over_training import what_it_writes
+from studies.lab.doctor.patient import BUDGET, MOST, Patient, affordable, cost, patient_of
+from studies.lab.doctor.table import Chart, case_of, shipped, subject_of
 from ui import content, explain, widgets
 from ui.figures import specs as go
 from ui.page_frame import View

@@ -5,16 +5,9 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from engine.experiments.bigram_expectations import (
-    DOUBLE,
-    SEEING,
-    SINGLE,
-    TABLE,
-    Expectations,
-    shipped,
-)
-from engine.measure.tasks.text_statistics import counted, expected
-from engine.presets.ladder import LADDER
+from studies.experiments.bigram_expectations import DOUBLE, SEEING, SINGLE, TABLE, Expectations, shipped
+from studies.tasks.rungs import LADDER
+from studies.tasks.text_statistics import counted, expected
 from ui import content, explain, widgets
 from ui.figures import specs as go
 from ui.figures.theme import base_layout, colour

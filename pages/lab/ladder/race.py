@@ -8,16 +8,16 @@ import streamlit as st
 
 from engine.data import corpora
 from engine.data.corpus import Corpus
-from engine.data.tasks.all import TASKS
 from engine.errors import CorpusError
-from engine.experiments.lab_races import RUNGS, question_specs, rung_specs
-from engine.experiments.ladder_gains import EXPLODED, Finish, finish
-from engine.experiments.race_table import Standing, Unit, standings
-from engine.experiments.stored_races import Stored
-from engine.presets.ladder import FIRST_FOUR, LADDER, LONG_TRAINING, RACE_TRAINING
-from engine.presets.races import QUESTIONS
-from engine.service.state import RunView
-from engine.training.race import race
+from runs.race import race
+from runs.state import RunView
+from studies.experiments.lab_races import RUNGS, question_specs, rung_specs
+from studies.experiments.ladder_gains import EXPLODED, Finish, finish
+from studies.experiments.race_recipes import QUESTIONS
+from studies.experiments.race_table import Standing, Unit, standings
+from studies.experiments.stored_races import Stored
+from studies.tasks.all import TASKS
+from studies.tasks.rungs import FIRST_FOUR, LADDER, LONG_TRAINING, RACE_TRAINING
 from ui import content, session, widgets
 from ui.page_frame import View
 from ui.race import show_race, stored_race

@@ -10,8 +10,9 @@ import pandas as pd
 import streamlit as st
 
 from engine.config import Init
-from engine.experiments.lab_races import RUNGS
-from engine.experiments.ladder import (
+from engine.model import count_parameters
+from studies.experiments.lab_races import RUNGS
+from studies.experiments.ladder import (
     LAST,
     NEAR,
     Climbed,
@@ -21,9 +22,8 @@ from engine.experiments.ladder import (
     shipped,
     train_rung,
 )
-from engine.lab.faults import parts_of
-from engine.model import count_parameters
-from engine.presets.ladder import DEPTHS, LADDER, LECTURE
+from studies.lab.faults import parts_of
+from studies.tasks.rungs import DEPTHS, LADDER, LECTURE
 from ui import content, explain, widgets
 from ui.figures import specs as go
 from ui.figures.theme import colour

@@ -8,13 +8,13 @@ import pandas as pd
 import streamlit as st
 
 from engine.errors import CheckpointError
-from engine.experiments.lab_races import RUNGS, SEEDS, rung_losses
-from engine.experiments.ladder_gains import Idea, idea
-from engine.experiments.race_table import standings
-from engine.experiments.stored_races import Stored
-from engine.measure.slices import seed_median
-from engine.measure.tasks.ladder import KINDS, lines
-from engine.presets.ladder import LADDER, Rung
+from engine.slices import seed_median
+from studies.experiments.lab_races import RUNGS, SEEDS, rung_losses
+from studies.experiments.ladder_gains import Idea, idea
+from studies.experiments.race_table import standings
+from studies.experiments.stored_races import Stored
+from studies.tasks.ladder import KINDS, lines
+from studies.tasks.rungs import LADDER, Rung
 from ui import content, explain, race_words, widgets
 from ui.fields import label_of
 from ui.fields import show as written

@@ -11,7 +11,10 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.experiments.scaling import (
+from studies.costs.budget import LAWS
+from studies.costs.isoflop import power_law, valley
+from studies.costs.ledger import ledger
+from studies.experiments.scaling import (
     BATCH,
     CONTEXT,
     MOST_RATE,
@@ -24,10 +27,7 @@ from engine.experiments.scaling import (
     measure,
     shipped,
 )
-from engine.lab.guesses import Truth
-from engine.ledger import ledger
-from engine.ledger.budget import LAWS
-from engine.measure.isoflop import power_law, valley
+from studies.guesses import Truth
 from ui import content, explain, guess, widgets
 from ui.background_jobs import begun, measured
 from ui.figures import specs as go

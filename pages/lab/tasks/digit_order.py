@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.data.tasks.all import TASKS
-from engine.data.tasks.lines import adding
-from engine.experiments.lab_races import ADDITIONS, DIGITS, specs_of
-from engine.experiments.race_table import name_of
-from engine.measure.tasks.task_scores import SOLVED, by_carries, median_solved
-from engine.sample.problems import lines_of
-from engine.service.state import RunView
+from runs.state import RunView
+from studies.experiments.lab_races import ADDITIONS, DIGITS, specs_of
+from studies.experiments.race_table import name_of
+from studies.tasks.all import TASKS
+from studies.tasks.lines import adding
+from studies.tasks.problems import lines_of
+from studies.tasks.task_scores import SOLVED, by_carries, median_solved
 from ui import content, memo, session
 from ui.figures.losses import DASHES, SHADES
 from ui.figures.solved import Solved, solved_curves

@@ -11,17 +11,17 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.data.tasks.all import TASKS
-from engine.data.tasks.lines import remainders
-from engine.data.tasks.task import Task, marked
+from engine.checkpoints import Checkpoint
 from engine.errors import GlassformerError, TaskError
-from engine.experiments.lab_races import task_spec
-from engine.measure.tasks.task_scores import SOLVED, TaskCurve
-from engine.presets.task_recipes import task_recipe
 from engine.sample import complete
-from engine.sample.problems import Answered, answered, ask, lines_of
-from engine.weights.checkpoints import Checkpoint
 from pages.lab.tasks.task_models import choose_task, look_inside, shipped
+from studies.experiments.lab_races import task_spec
+from studies.tasks.all import TASKS
+from studies.tasks.lines import remainders
+from studies.tasks.problems import Answered, answered, ask, lines_of
+from studies.tasks.recipes import task_recipe
+from studies.tasks.task import Task, marked
+from studies.tasks.task_scores import SOLVED, TaskCurve
 from ui import content, explain, memo, session, site, widgets
 from ui.figures import specs as go
 from ui.figures.theme import colour

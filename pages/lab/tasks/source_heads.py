@@ -9,10 +9,13 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.data.tasks.all import ALOUD, MODELLED
-from engine.data.tasks.task import Task
-from engine.measure.attention.heads import HeadValue, ranked_heads
-from engine.measure.tasks.task_heads import (
+from engine.checkpoints import Checkpoint
+from pages.lab.tasks.task_models import choose_task, look_inside, shipped
+from studies.attention.heads import HeadValue, ranked_heads
+from studies.tasks.all import ALOUD, MODELLED
+from studies.tasks.problems import lines_of
+from studies.tasks.task import Task
+from studies.tasks.task_heads import (
     HALF,
     ProblemReading,
     SourceAttention,
@@ -21,10 +24,7 @@ from engine.measure.tasks.task_heads import (
     seen,
     solved_without,
 )
-from engine.measure.tasks.task_scores import OutOfTurn, out_of_turn
-from engine.sample.problems import lines_of
-from engine.weights.checkpoints import Checkpoint
-from pages.lab.tasks.task_models import choose_task, look_inside, shipped
+from studies.tasks.task_scores import OutOfTurn, out_of_turn
 from ui import content, explain, memo, session, widgets
 from ui.figures import specs as go
 from ui.figures.charts import head_table

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from engine.checkpoints import Checkpoint
 from engine.data.corpus import Corpus
-from engine.data.tasks.all import MODELLED
-from engine.data.tasks.task import Task
-from engine.measure.tasks.task_scores import TaskCurve, task_curve
-from engine.weights.checkpoints import Checkpoint
+from studies.tasks.all import MODELLED
+from studies.tasks.task import Task
+from studies.tasks.task_scores import TaskCurve, task_curve
 from ui import session, site, widgets
 from ui.models import TASK, task_model
 

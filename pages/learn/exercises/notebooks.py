@@ -4,14 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from engine.lab.exercises.notebooks import (
-    NAMES,
-    counts,
-    notebook,
-    stub_of,
-    task_of,
-    title_of,
-)
+from studies.exercises.notebooks import NAMES, counts, notebook, stub_of, task_of, title_of
 from ui import content, explain, widgets
 from ui.page_frame import View
 

@@ -6,10 +6,10 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from engine.lab.exercises.catalogue import SETS
-from engine.lab.exercises.exercise import Exercise
-from engine.lab.exercises.sheet import chosen, sheet
 from pages.learn.exercises.on_screen import choose_seed
+from studies.exercises.catalogue import SETS
+from studies.exercises.exercise import Exercise
+from studies.exercises.sheet import chosen, sheet
 from ui import content, explain, widgets
 from ui.page_frame import View
 

@@ -9,14 +9,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.errors import StreamlitPageNotFoundError
 
-from engine.lab.exercises.catalogue import (
-    LARGEST_SEED,
-    SETS,
-    TASKS,
-    make,
-)
-from engine.lab.exercises.exercise import Exercise, Verdict, check
-from engine.lab.exercises.forms import Choice, Order, Pick
+from studies.exercises.catalogue import LARGEST_SEED, SETS, TASKS, make
+from studies.exercises.exercise import Exercise, Verdict, check
+from studies.exercises.forms import Choice, Order, Pick
 from ui import content, explain, site, widgets
 from ui.page_frame import View
 from ui.players.component import mounted

@@ -10,8 +10,11 @@ import pandas as pd
 import streamlit as st
 
 from engine.errors import ConfigError
-from engine.ledger import ledger_of
-from engine.ledger.model_choices import (
+from engine.presets import Preset
+from pages.models.families.drawing import drawing, figure, parameters, part_names
+from studies.costs.cards.norms import norm_title
+from studies.costs.ledger import ledger_of
+from studies.costs.model_choices import (
     OFFERED,
     TOKENS,
     choices_of,
@@ -22,10 +25,7 @@ from engine.ledger.model_choices import (
     unchanged,
     users,
 )
-from engine.parts.cards.norms import norm_title
-from engine.presets import Preset
-from engine.presets.published import BY_YEAR
-from pages.models.families.drawing import drawing, figure, parameters, part_names
+from studies.costs.published_models import BY_YEAR
 from ui import content, explain, widgets
 from ui.page_frame import View
 from ui.players.plot import plot

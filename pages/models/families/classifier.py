@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.data.pair_corpora import frequent_right, speakers
+from engine.checkpoints import LabelCheckpoint, load_labels
 from engine.errors import CorpusError, GlassformerError, RunError
-from engine.measure.families.classifier import (
+from runs.kinds import LABELS
+from studies.families.classifier import (
     WordAblation,
     ablate_words,
     by_size,
@@ -20,9 +21,8 @@ from engine.measure.families.classifier import (
     labelled_right,
     share,
 )
-from engine.seq2seq import Classifier
-from engine.training.kinds import LABELS
-from engine.weights.checkpoints import LabelCheckpoint, load_labels
+from studies.pairs.corpora import frequent_right, speakers
+from studies.pairs.seq2seq import Classifier
 from ui import content, explain, memo, session, widgets
 from ui.figures import specs as go
 from ui.figures.labels import crowded, plain

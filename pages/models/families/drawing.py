@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from engine.config import ResolvedConfig
-from engine.ledger import Ledger
 from engine.parts.registry import HEALTHY
+from studies.costs.ledger import Ledger
 from ui import content
 from ui.figures import specs as go
 from ui.figures.theme import SEQUENTIAL, colour

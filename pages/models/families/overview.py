@@ -10,12 +10,12 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from engine.ledger import Ledger
-from engine.ledger.model_choices import Size, three
-from engine.measure.families.visibility import DONE, HIDDEN, LATER, NOW, Flow, flows
-from engine.seq2seq import Seq2Seq
 from pages.models.families import trained_models
 from pages.models.families.drawing import figure, part_names
+from studies.costs.ledger import Ledger
+from studies.costs.model_choices import Size, three
+from studies.families.visibility import DONE, HIDDEN, LATER, NOW, Flow, flows
+from studies.pairs.seq2seq import Seq2Seq
 from ui import content, explain, widgets
 from ui.figures.masks import HIDDEN_SHADE, Mask, masks_figure
 from ui.figures.theme import colour

@@ -11,9 +11,10 @@ from typing import Any, get_args
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from engine.checkpoints import Checkpoint, load
 from engine.config import SampleConfig
 from engine.errors import GlassformerError
-from engine.measure.families.three_families import (
+from studies.families.three_families import (
     Continuation,
     FilledText,
     Hiding,
@@ -25,7 +26,6 @@ from engine.measure.families.three_families import (
     sentences,
     translate,
 )
-from engine.weights.checkpoints import Checkpoint, load
 from ui import content, explain, families, memo, widgets
 from ui.figures import theme
 from ui.page_frame import View

@@ -10,9 +10,9 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from engine.experiments.why_decoders import DRAWS, Reasons, lessons, pair_writing, reasons, writing
-from engine.ledger.model_choices import Size, three
 from pages.models.families import without_the_mask
+from studies.costs.model_choices import Size, three
+from studies.experiments.why_decoders import DRAWS, Reasons, lessons, pair_writing, reasons, writing
 from ui import content, explain, memo, widgets
 from ui.page_frame import Parts, View
 

@@ -12,16 +12,10 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from engine.checkpoints import Checkpoint, load
 from engine.errors import GlassformerError
-from engine.experiments.no_causal_mask import MASKED, UNMASKED, square
-from engine.measure.families.unmasked_attention import (
-    UnmaskedPatterns,
-    continue_text,
-    end_loss,
-    opened,
-    read,
-)
-from engine.weights.checkpoints import Checkpoint, load
+from studies.experiments.no_causal_mask import MASKED, UNMASKED, square
+from studies.families.unmasked_attention import UnmaskedPatterns, continue_text, end_loss, opened, read
 from ui import content, explain, memo, widgets
 from ui.figures import specs as go
 from ui.figures.labels import plain

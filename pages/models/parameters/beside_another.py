@@ -10,10 +10,10 @@ import pandas as pd
 import streamlit as st
 
 from engine.errors import GlassformerError
-from engine.ledger import COMPONENTS, Ledger, ledger, parameter_rows
-from engine.ledger.shares import Difference, differences, where
 from pages.models.parameters.choice import OTHER, Choice, choose, plain
 from pages.models.parameters.components import NAMES, SHADES, colour_on, shares_in_words
+from studies.costs.ledger import COMPONENTS, Ledger, ledger, parameter_rows
+from studies.costs.shares import Difference, differences, where
 from ui import content, explain, widgets
 from ui.figures import specs as go
 from ui.figures.theme import colour

@@ -10,7 +10,6 @@ from streamlit.delta_generator import DeltaGenerator
 
 from engine.config import ModelConfig
 from engine.errors import ConfigError, GlassformerError
-from engine.ledger import ledger
 from pages.models.parameters.choice import (
     FIRST,
     MODEL,
@@ -21,6 +20,7 @@ from pages.models.parameters.choice import (
     options,
     plain,
 )
+from studies.costs.ledger import ledger
 from ui import content, fields, session, widgets
 from ui.fields import Control
 from ui.models import PRETRAINED, RUN

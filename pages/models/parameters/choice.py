@@ -8,15 +8,15 @@ from typing import Any
 
 import streamlit as st
 
+from engine import checkpoints
 from engine.config import ModelConfig, ResolvedConfig
 from engine.errors import ConfigError, GlassformerError
-from engine.lab.faults import parts_of
-from engine.ledger import Ledger, ledger
 from engine.parts.registry import HEALTHY, Parts
 from engine.presets import ENCODER_DECODERS, LECTURE_MODELS, PRESETS, Preset
-from engine.weights import checkpoints
-from engine.weights.pretrained import pairs, sources
-from engine.weights.pretrained.load import open_model
+from studies.costs.ledger import Ledger, ledger
+from studies.lab.faults import parts_of
+from studies.weights.pretrained import pairs, sources
+from studies.weights.pretrained.load import open_model
 from ui import content, memo, session, widgets
 from ui.models import LAPSES, PRETRAINED, RUN, SHIPPED, run_of, title_of
 from ui.site import ROOT

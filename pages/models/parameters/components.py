@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from engine.ledger import COMPONENTS, Ledger
+from studies.costs.ledger import COMPONENTS, Ledger
 from ui import content
 from ui.text.numbers import percent
 

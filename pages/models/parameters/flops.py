@@ -11,15 +11,15 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.lab.guesses import sizes
-from engine.ledger import Flops, Ledger
-from engine.ledger.budget import TOKENS, budget, grown
-from engine.ledger.flops import products
-from engine.ledger.growth import Headed, by_heads, by_part
-from engine.ledger.sizes import TILE, fitting, padding
 from pages.models.parameters.choice import Choice
 from pages.models.parameters.components import NAMES
 from pages.models.parameters.length import LENGTHS, chosen_length, length_axis, length_slider
+from studies.costs.budget import TOKENS, budget, grown
+from studies.costs.flops import products
+from studies.costs.growth import Headed, by_heads, by_part
+from studies.costs.ledger import Flops, Ledger
+from studies.costs.sizes import TILE, fitting, padding
+from studies.guesses import sizes
 from ui import content, explain, guess
 from ui.figures import specs as go
 from ui.figures.theme import colour

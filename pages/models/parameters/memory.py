@@ -12,14 +12,14 @@ import pandas as pd
 import streamlit as st
 
 from engine.config import ResolvedConfig
-from engine.lab.guesses import sizes
-from engine.ledger import DTYPES, GB, TRAINED_IN, kv_numbers
-from engine.ledger.fits import Fit, alike, needs, smallest, totals, uses
-from engine.ledger.flops import seen
-from engine.ledger.growth import break_even, caches
-from engine.ledger.memory import activations
 from pages.models.parameters.choice import Choice
 from pages.models.parameters.length import LENGTHS, chosen_length, length_axis, length_slider
+from studies.costs.fits import Fit, alike, needs, smallest, totals, uses
+from studies.costs.flops import seen
+from studies.costs.growth import break_even, caches
+from studies.costs.ledger import DTYPES, GB, TRAINED_IN, kv_numbers
+from studies.costs.memory import activations
+from studies.guesses import sizes
 from ui import content, explain, guess, widgets
 from ui.figures import specs as go
 from ui.figures.theme import colour

@@ -10,7 +10,9 @@ import pandas as pd
 import streamlit as st
 
 from engine.config import GATED
-from engine.ledger.block import (
+from pages.models.parameters.choice import Choice
+from pages.models.parameters.components import NAMES, draw_letters, signed
+from studies.costs.block import (
     BlockParameters,
     GatePaid,
     Shares,
@@ -21,8 +23,6 @@ from engine.ledger.block import (
     rows_of_block,
     shares,
 )
-from pages.models.parameters.choice import Choice
-from pages.models.parameters.components import NAMES, draw_letters, signed
 from ui import content, explain
 from ui.figures import specs as go
 from ui.figures.theme import colour

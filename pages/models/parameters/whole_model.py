@@ -9,10 +9,6 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.lab.guesses import sizes
-from engine.ledger import PER_BLOCK, Ledger, Row, parameter_rows
-from engine.ledger.hand_count import counted, terms
-from engine.ledger.shares import Where, change, largest, thin, where
 from pages.models.parameters.change import SLIDERS
 from pages.models.parameters.choice import Choice
 from pages.models.parameters.components import (
@@ -23,6 +19,10 @@ from pages.models.parameters.components import (
     shares_in_words,
     signed,
 )
+from studies.costs.hand_count import counted, terms
+from studies.costs.ledger import PER_BLOCK, Ledger, Row, parameter_rows
+from studies.costs.shares import Where, change, largest, thin, where
+from studies.guesses import sizes
 from ui import content, explain, guess
 from ui.figures import specs as go
 from ui.figures.theme import colour

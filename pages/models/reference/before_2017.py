@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure.families.influence_by_distance import LAYERS, LayerInfluence, layer_influence
+from studies.families.influence_by_distance import LAYERS, LayerInfluence, layer_influence
 from ui import content, explain, memo, widgets
 from ui.figures import specs as go
 from ui.figures.theme import colour

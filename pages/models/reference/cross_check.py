@@ -13,12 +13,15 @@ import streamlit as st
 
 from engine.config import ResolvedConfig
 from engine.errors import ConfigError
-from engine.lab.reference import random_configs
-from engine.lab.reference.compare import TOLERANCE, Comparison, Difference, compare
-from engine.lab.reference.mistakes import MISTAKES, Mistake, neighbours_turned, other_eps, tiled
-from engine.lab.reference.position_schemes import hidden, position_bias, turned
-from engine.lab.reference.random_configs import Rolled
-from engine.lab.reference.second import (
+from engine.model import Transformer
+from engine.recording import Recording, record
+from studies.costs.ledger import parameter_formula
+from studies.lab.reference import random_configs
+from studies.lab.reference.compare import TOLERANCE, Comparison, Difference, compare
+from studies.lab.reference.mistakes import MISTAKES, Mistake, neighbours_turned, other_eps, tiled
+from studies.lab.reference.position_schemes import hidden, position_bias, turned
+from studies.lab.reference.random_configs import Rolled
+from studies.lab.reference.second import (
     RIGHT,
     Choices,
     attention,
@@ -30,9 +33,6 @@ from engine.lab.reference.second import (
     norm,
     shared,
 )
-from engine.ledger import parameter_formula
-from engine.measure.recording import Recording, record
-from engine.model import Transformer
 from ui import content, explain, memo, widgets
 from ui.fields import show as written
 from ui.figures import specs as go

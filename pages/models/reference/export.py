@@ -13,19 +13,19 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from engine import checkpoints
+from engine.checkpoints import FILES, PairCheckpoint
 from engine.data.tokenizers import Tokenizer
-from engine.data.tokenizers.pairs import PairTokenizer
 from engine.errors import PretrainedError
 from engine.model import Transformer
 from engine.nano import __file__ as NANO
-from engine.seq2seq import Seq2Seq
-from engine.weights import checkpoints
-from engine.weights.checkpoints import FILES, PairCheckpoint
-from engine.weights.export import pack
-from engine.weights.export.gather import gather
-from engine.weights.export.hugging_face import Plan, plan, tensors, undone
-from engine.weights.export.single_file import export_single_file
-from engine.weights.export.writers import WRITERS
+from studies.pairs.seq2seq import Seq2Seq
+from studies.pairs.tokenizer import PairTokenizer
+from studies.weights.export import pack
+from studies.weights.export.gather import gather
+from studies.weights.export.hugging_face import Plan, plan, tensors, undone
+from studies.weights.export.single_file import export_single_file
+from studies.weights.export.writers import WRITERS
 from ui import content, explain, session, widgets
 from ui.model_bar import Subject
 from ui.page_frame import View

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from engine.ledger.shares import Line, quick_reference
-from engine.measure.shapes.formulas import formulas
 from engine.presets import PRESETS
+from studies.costs.shares import Line, quick_reference
+from studies.shapes.formulas import formulas
 from ui import content, explain, widgets
 from ui.page_frame import View
 from ui.search.route import QUESTIONS

@@ -10,15 +10,9 @@ import pandas as pd
 import streamlit as st
 
 from engine.data.progress import Progress, Steps
-from engine.sample.beam import Beam, Node, beam_search
-from engine.sample.decoding_comparison import (
-    Continuation,
-    Rivals,
-    dropped,
-    ending_with,
-    rivals,
-)
 from pages.output.generation.conversation import conversation
+from studies.generation.beam import Beam, Node, beam_search
+from studies.generation.decoding_comparison import Continuation, Rivals, dropped, ending_with, rivals
 from ui import content, explain, widgets
 from ui.background_jobs import measured
 from ui.figures import specs as go

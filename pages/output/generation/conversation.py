@@ -7,7 +7,7 @@ from typing import Any
 
 from engine.data.tokenizers import ends as ends_of
 from engine.errors import TokenizerError
-from engine.weights.pretrained.vocabulary import PretrainedTokenizer
+from studies.weights.pretrained.vocabulary import PretrainedTokenizer
 from ui import content, widgets
 from ui.model_bar import Subject
 from ui.text.markdown import sentence

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from engine.measure.generation.kv_cache import cache_size, compare, flops, unchanged
 from engine.parts.cache import KVCache
 from engine.sample.decoder import Decoder
-from engine.sample.single_row import AttentionStep
 from pages.output.generation import memory, step_by_step, why_exact
+from studies.generation.kv_cache import cache_size, compare, flops, unchanged
+from studies.generation.single_row import AttentionStep
 from ui import content, widgets
 from ui.model_bar import Subject
 from ui.model_needs import KEEPS, SAYS

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from engine.sample.branches import Tree
 from pages.output.generation.records import BRANCHES, Branch, Limits, Session
+from studies.generation.branches import Tree
 
 LINK = 800  # characters of the branches in a link
 _BRANCH = re.compile(r"\d{1,4}(?:-\d{1,4}\.\d{1,6})*")

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure.generation.kv_cache import (
+from engine.presets import PRESETS, Preset
+from studies.generation.kv_cache import (
     DTYPES,
     CacheSize,
     Family,
@@ -21,7 +22,6 @@ from engine.measure.generation.kv_cache import (
     family,
     sharing,
 )
-from engine.presets import PRESETS, Preset
 from ui import content, explain, widgets
 from ui.figures import specs as go
 from ui.figures.theme import colour

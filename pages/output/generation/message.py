@@ -7,9 +7,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from engine.sample.branches import Written
 from pages.output.generation.records import Limits, Session, reason
 from pages.output.generation.session import whole_of
+from studies.generation.branches import Written
 from ui.model_bar import Subject
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from engine.sample.branches import Pick, Tree, Written, ended_by
-from engine.sample.row_products import Arithmetic
+from studies.generation.branches import Pick, Tree, Written, ended_by
+from studies.generation.row_products import Arithmetic
 
 BATCH = 32  # tokens that are written before the browser is told; of a large model fewer
 SECONDS = 0.4  # and so long at most

@@ -16,13 +16,13 @@ import streamlit as st
 from engine.config import SampleConfig
 from engine.data.tokenizers import token_bytes
 from engine.model import Transformer
-from engine.sample.branches import Tree, Written, follow, pick
-from engine.sample.branches import grow as grown
 from engine.sample.decoder import Held
-from engine.sample.row_products import Arithmetic
-from engine.sample.single_row import Products, ready
 from pages.output.generation.link import parse
 from pages.output.generation.records import AGAIN, BATCH, BRANCHES, SECONDS, Limits, Session, reason
+from studies.generation.branches import Tree, Written, follow, pick
+from studies.generation.branches import grow as grown
+from studies.generation.row_products import Arithmetic
+from studies.generation.single_row import Products, ready
 from ui import content, memo, widgets
 from ui.model_bar import Subject
 from ui.text.tokens import show_bytes

@@ -10,7 +10,8 @@ import pandas as pd
 import streamlit as st
 
 from engine.config import SampleConfig
-from engine.measure.generation.kv_cache import (
+from pages.output.generation.conversation import conversation
+from studies.generation.kv_cache import (
     CacheStep,
     Speed,
     Totals,
@@ -21,7 +22,6 @@ from engine.measure.generation.kv_cache import (
     speed,
     totals,
 )
-from pages.output.generation.conversation import conversation
 from ui import content, explain, memo, widgets
 from ui.background_jobs import measured
 from ui.figures import specs as go

@@ -18,16 +18,16 @@ import streamlit as st
 from engine.config import SampleConfig
 from engine.data.progress import Progress, Steps
 from engine.errors import ConfigError
-from engine.sample.branches import Written, ended_by, likelihood, pick
 from engine.sample.generate import steps, window
-from engine.sample.rounding import Rounding, rounding
-from engine.sample.row_products import ARITHMETICS, Arithmetic, check_arithmetic
-from engine.sample.surprise import Surprise, odds, surprise
 from pages.output.generation.conversation import conversation, converses
 from pages.output.generation.link import again, link
 from pages.output.generation.message import message
 from pages.output.generation.records import LENGTHS, Limits, Session
 from pages.output.generation.session import answer, begin, products_of, resting
+from studies.generation.branches import Written, ended_by, likelihood, pick
+from studies.generation.rounding import Rounding, rounding
+from studies.generation.row_products import ARITHMETICS, Arithmetic, check_arithmetic
+from studies.generation.surprise import Surprise, odds, surprise
 from ui import content, explain, widgets
 from ui import session as visits
 from ui.background_jobs import measured

@@ -9,8 +9,8 @@ import pandas as pd
 import streamlit as st
 
 from engine.config import SampleConfig
-from engine.measure.generation.kv_cache import CacheStability, unchanged
 from pages.output.generation.step_by_step import written_twice
+from studies.generation.kv_cache import CacheStability, unchanged
 from ui import content, explain, memo
 from ui.figures import specs as go
 from ui.figures.theme import colour

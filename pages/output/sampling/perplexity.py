@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from engine import checkpoints
 from engine.errors import CorpusError, ShapeError
-from engine.sample.branches import Likelihood
-from engine.sample.scoring import Scored, ladder, score
-from engine.weights import checkpoints
+from studies.generation.branches import Likelihood
+from studies.generation.scoring import Scored, ladder, score
 from ui import content, explain, memo, session
 from ui.figures import specs as go
 from ui.figures.axes import token_axis

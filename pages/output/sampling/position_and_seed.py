@@ -11,7 +11,7 @@ import streamlit as st
 from engine.config import SampleConfig
 from engine.errors import ShapeError
 from engine.sample import Stage, stages
-from engine.sample.outcome import last_torn
+from studies.generation.outcome import last_torn
 from ui import content, memo, widgets
 from ui.fit_text import ENGLISH, EXAMPLES
 from ui.model_bar import Subject

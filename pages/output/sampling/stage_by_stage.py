@@ -9,12 +9,12 @@ import pandas as pd
 import streamlit as st
 
 from engine.config import SampleConfig
-from engine.lab.guesses import sampling
 from engine.sample import Stage, uniform
-from engine.sample.outcome import Tally, likeliest_ids, outcome, removed_by, tally
 from engine.sample.stages import draw as draw_token
 from engine.sample.stages import min_p, repetition_penalty, stages, temperature, top_k, top_p
 from pages.output.sampling.position_and_seed import LIKELIEST, position_and_seed, staged
+from studies.generation.outcome import Tally, likeliest_ids, outcome, removed_by, tally
+from studies.guesses import sampling
 from ui import content, explain, widgets
 from ui.figures import specs as go
 from ui.figures.axes import token_axis

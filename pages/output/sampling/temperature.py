@@ -10,13 +10,13 @@ import streamlit as st
 
 from engine.config import SampleConfig
 from engine.data.tokenizers import ends
-from engine.lab.guesses import sampling
 from engine.sample import Stage
-from engine.sample.decoding_comparison import write_each
 from engine.sample.generate import steps
-from engine.sample.outcome import likeliest_ids
 from engine.sample.stages import temperature
 from pages.output.sampling.position_and_seed import LIKELIEST, offer_uncertain, position_and_seed, staged
+from studies.generation.decoding_comparison import write_each
+from studies.generation.outcome import likeliest_ids
+from studies.guesses import sampling
 from ui import content, explain
 from ui.background_jobs import measured
 from ui.figures import specs as go

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from engine.errors import GlassformerError
-from engine.service.rooms import Question, Rooms
+from runs.rooms import Question, Rooms
 from ui import content, live, session, widgets
 from ui.text.markdown import safe
 

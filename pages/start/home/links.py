@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine.measure.shapes.operations import trace
+from studies.shapes.operations import trace
 from ui import site
 from ui.fit_text import most_tokens, read
 from ui.model_bar import Subject

@@ -7,8 +7,8 @@ from typing import Any
 
 import streamlit as st
 
-from engine.ledger import Ledger
 from pages.start.home.map_pair import pair_map
+from studies.costs.ledger import Ledger
 from ui import site, widgets
 from ui.figures.theme import PART_COLOURS
 from ui.players.component import mounted

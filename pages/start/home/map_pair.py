@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from engine.ledger import Ledger
 from pages.start.home.map_drawing import (
     PLUS,
     Arrow,
@@ -25,6 +24,7 @@ from pages.start.home.map_drawing import (
     plan_of,
 )
 from pages.start.home.map_parts import Part, describe_pair
+from studies.costs.ledger import Ledger
 
 STACKS = ("encoder", "decoder")
 CROSS = "cross_attention"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from engine.config import ResolvedConfig
-from engine.ledger import Ledger, shape_trace
-from engine.ledger.shares import IN_BLOCKS, part_share
 from engine.parts.registry import HEALTHY, Parts
 from engine.probe import axes_of
+from studies.costs.ledger import Ledger, shape_trace
+from studies.costs.shares import IN_BLOCKS, part_share
 from ui import content
 
 TEXT = content.beside(__file__)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.measure.home.living_map import TEMPERATURES, DepthPredictions, Outlook, Reading, typical
+from studies.home.living_map import TEMPERATURES, DepthPredictions, Outlook, Reading, typical
 from ui.figures import theme
 from ui.players.component import mounted
 

@@ -7,15 +7,9 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from engine.measure.home import living_map
-from engine.measure.home.living_map import (
-    DepthPredictions,
-    Outlook,
-    depth_logits,
-    likeliest_tokens,
-    outlook,
-)
 from engine.model import Transformer
+from studies.home import living_map
+from studies.home.living_map import DepthPredictions, Outlook, depth_logits, likeliest_tokens, outlook
 from ui import content, memo, training_step
 from ui.fields import visible
 from ui.fit_text import MAX_TEXT, most_tokens, read

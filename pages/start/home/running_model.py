@@ -11,13 +11,8 @@ import streamlit as st
 
 from engine.config import SampleConfig
 from engine.errors import ConfigError
-from engine.measure.families.written_target import write_target
-from engine.measure.home import living_map as living
-from engine.measure.home.living_map import DepthPredictions
-from engine.measure.residual.lens import first_settled
 from engine.sample.stages import draw as draw_token
 from engine.sample.stages import stages
-from engine.seq2seq import Seq2Seq
 from pages.start.home import links, running_pair
 from pages.start.home.map_parts import describe
 from pages.start.home.packing import KEY, living_map, living_map_further, packed, spoken
@@ -32,6 +27,11 @@ from pages.start.home.reading import (
     look,
     reading_of,
 )
+from studies.families.written_target import write_target
+from studies.home import living_map as living
+from studies.home.living_map import DepthPredictions
+from studies.pairs.seq2seq import Seq2Seq
+from studies.residual.lens import first_settled
 from ui import content, explain, families, model_choice, models, site, training_step, widgets
 from ui.fit_text import ENGLISH, EXAMPLES, MAX_TEXT
 from ui.model_bar import Choice, Subject, choose_subject

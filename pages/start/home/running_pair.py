@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 import streamlit as st
 
 from engine.errors import GlassformerError
-from engine.ledger import ledger
-from engine.measure.families.written_target import WrittenTarget, write_target
 from pages.start.home.map import draw_stacks
+from studies.costs.ledger import ledger
+from studies.families.written_target import WrittenTarget, write_target
 from ui import content, explain, families, memo, models, widgets
 from ui.fit_text import read
 from ui.model_bar import Choice

@@ -16,9 +16,12 @@ import streamlit as st
 from engine.data.corpus import Corpus
 from engine.data.tokenizers import token_bytes
 from engine.errors import GlassformerError
-from engine.experiments.race_table import name_of
-from engine.lab.faults import parts_of
-from engine.measure.attention.head_scores import (
+from engine.training.records import HeadScores
+from engine.training.repeats import parted
+from pages.start.train.shown_runs import compared
+from runs.snapshot_series import Lapse
+from runs.state import RunSpec, RunView
+from studies.attention.head_scores import (
     HALF,
     HeadFormation,
     HeadGrowth,
@@ -28,13 +31,10 @@ from engine.measure.attention.head_scores import (
     grown,
     patterns_twice,
 )
-from engine.measure.attention.heads import HeadValue
-from engine.measure.shapes.batch_example import shifted_batch
-from engine.service.state import RunSpec, RunView
-from engine.training.records import HeadScores
-from engine.training.repeats import parted
-from engine.training.snapshot_series import Lapse
-from pages.start.train.shown_runs import compared
+from studies.attention.heads import HeadValue
+from studies.experiments.race_table import name_of
+from studies.lab.faults import parts_of
+from studies.shapes.batch_example import shifted_batch
 from ui import content, memo, widgets
 from ui.fields import NEWLINE
 from ui.figures import specs as go

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from engine.service.history import History
+from runs.history import History
 
 
 def curve_table(history: History) -> pd.DataFrame:

@@ -11,16 +11,15 @@ import streamlit as st
 from engine.config import bpe_size
 from engine.data import corpora, tokenizers
 from engine.data.corpus import Corpus
-from engine.data.pairs import LabelledText, PairedText
-from engine.data.tasks.all import TASKS
-from engine.data.tasks.task import Task
 from engine.errors import ConfigError, CorpusError
 from engine.presets import ENCODERS
-from engine.presets.task_recipes import task_recipe
-from engine.service import profiles
-from engine.service.profiles import Profile
-from engine.training import kinds
 from pages.start.train.run_kinds import pair_rule, pair_titles
+from runs import kinds, profiles
+from runs.profiles import Profile
+from studies.pairs.dataset import LabelledText, PairedText
+from studies.tasks.all import TASKS
+from studies.tasks.recipes import task_recipe
+from studies.tasks.task import Task
 from ui import content, session, widgets
 from ui.background_jobs import Key, known, measured
 from ui.controls import fill, tokenizer_control

@@ -8,12 +8,12 @@ from typing import Any, TypeAlias
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from engine.experiments import race_table
-from engine.experiments.race_table import name_of
-from engine.service.state import RunView
 from pages.start.train import curve_points
 from pages.start.train.run_kinds import bits, kind_of, number
 from pages.start.train.shown_runs import compared, laid_over
+from runs.state import RunView
+from studies.experiments import race_table
+from studies.experiments.race_table import name_of
 from ui import content, widgets
 from ui.figures.losses import loss_curves
 from ui.players.plot import payload, plot

@@ -1,5 +1,5 @@
 """Kinds of runs as the page tells of them: on a text, a task, pairs or labels. How each is trained, and its
-cost, says `RunSpec.kind` (engine.training.kinds).
+cost, says `RunSpec.kind` (runs.kinds).
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
-from engine.data.tasks.all import TASKS
-from engine.data.tasks.paired import PAIR_TASKS
-from engine.data.tasks.task import Task, marked
-from engine.experiments.race_table import Unit
 from engine.presets import ENCODERS, PAIRED, Preset
-from engine.service.state import RunSpec, RunView
-from engine.training import kinds
-from engine.training.compare import MeanLoss
 from engine.training.numerics import perplexity
 from engine.training.records import Evaluation, Sample
 from engine.training.train import warning
+from runs import kinds
+from runs.compare import MeanLoss
+from runs.state import RunSpec, RunView
+from studies.experiments.race_table import Unit
+from studies.pairs.paired import PAIR_TASKS
+from studies.tasks.all import TASKS
+from studies.tasks.task import Task, marked
 from ui import content, run_text, site
 from ui.figures.losses import FLOOR
 from ui.figures.solved import Solved, solved_curves

@@ -9,16 +9,16 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from engine.errors import GlassformerError
-from engine.experiments.race_table import name_of
-from engine.lab.faults import parts_of
-from engine.measure.shapes.batch_example import shifted_batch
-from engine.service.state import RunView
 from engine.training.numerics import perplexity
 from engine.training.records import Evaluation
 from pages.start.train.curve_points import spread
 from pages.start.train.loss_chart import LIVE_POINTS, comparable
 from pages.start.train.run_kinds import OfText, bits, kind_of, number
 from pages.start.train.shown_runs import compared
+from runs.state import RunView
+from studies.experiments.race_table import name_of
+from studies.lab.faults import parts_of
+from studies.shapes.batch_example import shifted_batch
 from ui import content
 from ui.figures import specs as go
 from ui.players.plot import plot

@@ -7,10 +7,6 @@ from __future__ import annotations
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from engine.experiments.race_table import name_of
-from engine.measure.attention.head_scores import HeadGrowth
-from engine.service.state import RunView
-from engine.training.compare import Comparison, compare
 from pages.start.train import copying_heads
 from pages.start.train.loss_chart import Picture, losses
 from pages.start.train.run_kinds import kind_of
@@ -18,6 +14,10 @@ from pages.start.train.run_numbers import by_hand, measured
 from pages.start.train.samples import samples
 from pages.start.train.shown_runs import compared, in_training, other_of, start
 from pages.start.train.steering import bar, buttons, look_inside, options
+from runs.compare import Comparison, compare
+from runs.state import RunView
+from studies.attention.head_scores import HeadGrowth
+from studies.experiments.race_table import name_of
 from ui import content, explain, live, session
 from ui.players.served import ASSETS
 from ui.requests import refusal

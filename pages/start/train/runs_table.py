@@ -8,11 +8,11 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from engine.experiments.race_table import name_of
-from engine.service.state import Change, RunSpec, RunView
 from pages.start.train.curve_points import curve_table
 from pages.start.train.loss_chart import slug
 from pages.start.train.shown_runs import act, select
+from runs.state import Change, RunSpec, RunView
+from studies.experiments.race_table import name_of
 from ui import content, live, session, widgets
 from ui.fields import changes, label_of, show
 from ui.status import duration_exact

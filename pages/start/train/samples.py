@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.service.history import thin
-from engine.service.state import RunView
 from engine.training.records import Sample
 from pages.start.train.run_kinds import kind_of
+from runs.history import thin
+from runs.state import RunView
 from ui import content
 from ui.players.component import mounted
 

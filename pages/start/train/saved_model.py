@@ -11,15 +11,15 @@ from typing import Any
 
 import streamlit as st
 
+from engine import checkpoints
+from engine.checkpoints import Checkpoint
 from engine.config import TrainConfig
 from engine.data.tokenizers.bpe import BpeTokenizer
 from engine.errors import CheckpointError, GlassformerError
-from engine.ledger import parameter_formula
 from engine.sample import complete
 from engine.sample.generate import fills_gaps
-from engine.service.profiles import check_model
-from engine.weights import checkpoints
-from engine.weights.checkpoints import Checkpoint
+from runs.profiles import check_model
+from studies.costs.ledger import parameter_formula
 from ui import content, memo, session
 from ui.controls import fill
 from ui.fields import visible

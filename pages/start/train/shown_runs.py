@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from engine.service.state import RunSpec, RunView
+from runs.state import RunSpec, RunView
 from ui import content, session, widgets
 from ui.requests import carry_out
 

@@ -9,9 +9,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.errors import StreamlitPageNotFoundError
 
-from engine.service.state import RunView
 from pages.start.train.run_kinds import kind_of
 from pages.start.train.shown_runs import act, act_on_all, in_training
+from runs.state import RunView
 from ui import content, session, site
 from ui.fields import visible
 

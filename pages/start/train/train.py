@@ -5,8 +5,6 @@ from __future__ import annotations
 import streamlit as st
 
 from engine.presets import Preset
-from engine.service.state import RunView
-from engine.training import kinds
 from pages.start.train import copying_heads
 from pages.start.train.data import data_group, examples
 from pages.start.train.run_kinds import kind_of, pair_preset
@@ -26,6 +24,8 @@ from pages.start.train.setup import (
 )
 from pages.start.train.shown_runs import selected, start, start_beside, start_comparison, trained_already
 from pages.start.train.what_if import WHAT_IFS
+from runs import kinds
+from runs.state import RunView
 from ui import content, explain, session, widgets
 from ui.controls import control_groups, preset_picker
 from ui.fields import Values

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from engine.service.state import RunSpec
+from runs.state import RunSpec
 from ui import content
 
 TEXT = content.beside(__file__)

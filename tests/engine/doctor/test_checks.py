@@ -15,16 +15,16 @@ import torch.nn.functional as F
 
 from engine.config import ModelConfig, TrainConfig
 from engine.data.progress import finish
-from engine.lab.doctor import forward, over_training, start
-from engine.lab.doctor.case import Case, NotApplicable, TrainingCurve
-from engine.lab.doctor.check import Check, Finding, Measurement, run_check
-from engine.lab.doctor.checks import CHECKS, examine
-from engine.lab.faults import PARTS
 from engine.model import Transformer, build
 from engine.parts.attention import causal_mask
 from engine.parts.registry import HEALTHY, swapped
 from engine.probe import Recorder
 from engine.training.records import Evaluation
+from studies.lab.doctor import forward, over_training, start
+from studies.lab.doctor.case import Case, NotApplicable, TrainingCurve
+from studies.lab.doctor.check import Check, Finding, Measurement, run_check
+from studies.lab.doctor.checks import CHECKS, examine
+from studies.lab.faults import PARTS
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, verse
 

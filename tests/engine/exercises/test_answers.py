@@ -16,12 +16,12 @@ from random import Random
 import numpy as np
 import pytest
 
-from engine.lab.exercises import catalogue, reading
-from engine.lab.exercises.catalogue import SETS, TASKS
-from engine.lab.exercises.exercise import RIGHT, Exercise, check
-from engine.lab.exercises.forms import Choice, Numbers, Order, Pick
-from engine.lab.exercises.sets import bugs, families
-from engine.lab.exercises.sheet import block, chosen, sheet
+from studies.exercises import catalogue, reading
+from studies.exercises.catalogue import SETS, TASKS
+from studies.exercises.exercise import RIGHT, Exercise, check
+from studies.exercises.forms import Choice, Numbers, Order, Pick
+from studies.exercises.sets import bugs, families
+from studies.exercises.sheet import block, chosen, sheet
 from tests.engine.cases import for_each
 from tests.engine.exercises.answers import ANSWERS
 
@@ -248,7 +248,7 @@ def test_a_decimal_comma_is_neither_thousands_nor_two_numbers(task: str, given: 
 def test_the_same_seed_makes_the_same_exercise_in_every_process() -> None:
     """Sets of words have an order of their own in each process: a link must not show another one every time."""
     told = (
-        "from engine.lab.exercises.catalogue import TASKS, make\n"
+        "from studies.exercises.catalogue import TASKS, make\n"
         "made = [make(task, seed) for task in TASKS for seed in range(3)]\n"
         "for one in made: print(repr((one.id, one.statement, getattr(one.form, 'options', ()), one.steps)))"
     )

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import torch
 
-from engine.lab.exercises.notebooks import FIRST, FOLDER, NAMES, cells, notebook, source_of
+from studies.exercises.notebooks import FIRST, FOLDER, NAMES, cells, notebook, source_of
 from tests.engine.cases import for_each
 
 
@@ -44,7 +44,7 @@ def test_every_source_is_a_notebook_and_the_other_way_round() -> None:
 
 @for_each("name", NAMES)
 def test_a_notebook_is_up_to_date_and_can_be_read(name: str) -> None:
-    """If not: python -m engine.lab.exercises.notebooks."""
+    """If not: python -m studies.exercises.notebooks."""
     assert (FOLDER / f"{name}.ipynb").read_text("utf-8") == notebook(name)
     made = json.loads(notebook(name))
     assert (made["nbformat"], made["nbformat_minor"]) == (4, 5)

@@ -12,11 +12,11 @@ from safetensors.torch import load
 
 from engine.errors import PretrainedError
 from engine.model import build
-from engine.training.post_training import finetune
-from engine.training.post_training.finetune import Adapter, FinetuneRecipe, adapters, merged, with_weights
-from engine.weights.export import pack
-from engine.weights.export.adapter import PREFIX, adapter_tensors, peft
-from engine.weights.export.hugging_face import plan, tensors
+from studies.after import finetune
+from studies.after.finetune import Adapter, FinetuneRecipe, adapters, merged, with_weights
+from studies.weights.export import pack
+from studies.weights.export.adapter import PREFIX, adapter_tensors, peft
+from studies.weights.export.hugging_face import plan, tensors
 from tests.engine.export.test_hugging_face import LLAMA, letters, unpacked
 from tests.engine.helpers import loud, some_tokens, tiny
 

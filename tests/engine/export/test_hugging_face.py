@@ -11,17 +11,17 @@ from typing import Any
 import pytest
 import torch
 
+from engine import checkpoints
 from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import PretrainedError
-from engine.lab.faults import parts_of
 from engine.model import Transformer, build
 from engine.presets import PRESETS
-from engine.weights import checkpoints
-from engine.weights.export import pack
-from engine.weights.export.hugging_face import plan, undone
-from engine.weights.export.writers import WRITERS
-from engine.weights.pretrained.load import open_model
-from engine.weights.pretrained.weights import by_head, half_split, transposed
+from studies.lab.faults import parts_of
+from studies.weights.export import pack
+from studies.weights.export.hugging_face import plan, undone
+from studies.weights.export.writers import WRITERS
+from studies.weights.pretrained.load import open_model
+from studies.weights.pretrained.weights import by_head, half_split, transposed
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, some_tokens, tiny
 from tests.engine.seq2seq_toys import loud_pair

@@ -13,16 +13,16 @@ from typing import Any, get_args, get_type_hints
 import pytest
 import torch
 
+from engine import checkpoints
+from engine.checkpoints import load_pair
 from engine.config import ModelConfig
-from engine.lab.faults import parts_of
 from engine.model import Transformer, build
-from engine.sample.pairs import write_pair
-from engine.seq2seq import Seq2Seq, build_pair
-from engine.weights import checkpoints
-from engine.weights.checkpoints import load_pair
-from engine.weights.export import pack
-from engine.weights.export.gather import gather
-from engine.weights.export.single_file import export_single_file
+from studies.lab.faults import parts_of
+from studies.pairs.generate import write_pair
+from studies.pairs.seq2seq import Seq2Seq, build_pair
+from studies.weights.export import pack
+from studies.weights.export.gather import gather
+from studies.weights.export.single_file import export_single_file
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, some_tokens, tiny
 from tests.engine.seq2seq_toys import loud_pair, pair_config, some
@@ -181,7 +181,7 @@ def test_a_decorator_goes_along_unless_it_only_registers(
     gathered = gather([("decorated", "number")], frozenset())
     assert [name for _, name in gathered.order] == ["twice", "number"]
     assert gathered.sources()[-1] == "@twice\ndef number():\n    return 3"
-    faulty = gather([("engine.lab.faults.masks", "no_mask")], frozenset())
+    faulty = gather([("studies.lab.faults.masks", "no_mask")], frozenset())
     assert faulty.sources()[-1].startswith("def no_mask(")
 
 

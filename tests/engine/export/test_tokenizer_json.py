@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from engine.data.tokenizers import bpe
 from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import TokenizerError
-from engine.weights.export.tokenizer_json import tokenizer_json
-from engine.weights.pretrained.vocabulary import from_gguf, from_json
+from studies.weights.export.tokenizer_json import tokenizer_json
+from studies.weights.pretrained.vocabulary import from_gguf, from_json
 from tests.engine.cases import for_each
 from tests.engine.helpers import VERSE
 from tests.engine.pretrained.test_vocabulary import facts_of

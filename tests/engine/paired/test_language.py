@@ -8,7 +8,8 @@ from itertools import product
 
 import pytest
 
-from engine.data.tasks.paired.grammar import (
+from engine.errors import TaskError
+from studies.pairs.paired.grammar import (
     ADJECTIVES,
     ADVERBS,
     DETERMINERS,
@@ -21,8 +22,7 @@ from engine.data.tasks.paired.grammar import (
     english_verbs,
     plural,
 )
-from engine.data.tasks.paired.language import LANGUAGE, answer, draw
-from engine.errors import TaskError
+from studies.pairs.paired.language import LANGUAGE, answer, draw
 from tests.engine.cases import for_each
 
 

@@ -7,10 +7,10 @@ from datetime import date, timedelta
 
 import pytest
 
-from engine.data.tasks.paired import PAIR_TASKS, Aligned, PairTask, pairs
-from engine.data.tasks.paired.dates import DATES, FIRST, FORMATS, LAST, written
-from engine.data.tasks.paired.numbers import into_digits, into_words
 from engine.errors import TaskError
+from studies.pairs.paired import PAIR_TASKS, Aligned, PairTask, pairs
+from studies.pairs.paired.dates import DATES, FIRST, FORMATS, LAST, written
+from studies.pairs.paired.numbers import into_digits, into_words
 from tests.engine.cases import for_each
 
 TASKS = [*PAIR_TASKS.values()]

@@ -12,8 +12,8 @@ from gguf import GGMLQuantizationType
 from gguf.quants import quantize
 
 from engine.config import ModelConfig
-from engine.weights.pretrained.gguf import KINDS
-from engine.weights.pretrained.load import Opened, open_model
+from studies.weights.pretrained.gguf import KINDS
+from studies.weights.pretrained.load import Opened, open_model
 from tests.engine.helpers import loud
 
 TYPES = {bool: 7, int: 4, float: 6, str: 8}

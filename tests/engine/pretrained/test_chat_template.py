@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from engine.errors import TokenizerError
-from engine.weights.pretrained import chat_template, folder, vocabulary
-from engine.weights.pretrained.vocabulary import PretrainedTokenizer
+from studies.weights.pretrained import chat_template, folder, vocabulary
+from studies.weights.pretrained.vocabulary import PretrainedTokenizer
 from tests.engine.cases import for_each
 from tests.engine.pretrained.test_vocabulary import CHAT, KINDS, facts_of, spelled
 from tests.engine.pretrained.vocabularies import HAS_TRANSFORMERS, SPECIALS, clean, trained

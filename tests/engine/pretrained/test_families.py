@@ -12,14 +12,14 @@ import torch
 from safetensors.torch import load_file, save, save_file
 
 from engine.errors import HeadError, PretrainedError, ShapeError
-from engine.ledger import parameter_formula
-from engine.measure.recording import record
 from engine.model import build
 from engine.parts.attention import padding_mask
 from engine.probe import Recorder
+from engine.recording import record
 from engine.sample import Decoder
-from engine.weights.pretrained.family import GELUS
-from engine.weights.pretrained.load import open_model
+from studies.costs.ledger import parameter_formula
+from studies.weights.pretrained.family import GELUS
+from studies.weights.pretrained.load import open_model
 from tests.engine.cases import for_each
 from tests.engine.helpers import some_tokens, tiny
 from tests.engine.pretrained.odd import CAUSAL, KINDS, made, said, settings

@@ -12,10 +12,10 @@ import torch
 from gguf import GGMLQuantizationType
 
 from engine.errors import PretrainedError
-from engine.weights.pretrained import gguf
-from engine.weights.pretrained.blocks import block_at, kinds
-from engine.weights.pretrained.gguf import KINDS
-from engine.weights.pretrained.load import open_model
+from studies.weights.pretrained import gguf
+from studies.weights.pretrained.blocks import block_at, kinds
+from studies.weights.pretrained.gguf import KINDS
+from studies.weights.pretrained.load import open_model
 from tests.engine.cases import for_each
 from tests.engine.helpers import some_tokens
 from tests.engine.pretrained.gguf_files import (

@@ -19,13 +19,13 @@ from engine.config import ModelConfig
 from engine.data.progress import Progress, finish
 from engine.data.tokenizers import token_bytes
 from engine.errors import PretrainedError, TokenizerError
-from engine.measure.circuits.quantisation import Rounding, rounded
-from engine.sample.rounding import rounding
-from engine.sample.row_products import Arithmetic
-from engine.sample.single_row import ready
-from engine.weights.pretrained import cache, library, load, sources
-from engine.weights.pretrained.blocks import block_at, kinds
-from engine.weights.pretrained.download import download
+from studies.circuits.quantisation import Rounding, rounded
+from studies.generation.rounding import rounding
+from studies.generation.row_products import Arithmetic
+from studies.generation.single_row import ready
+from studies.weights.pretrained import cache, library, load, sources
+from studies.weights.pretrained.blocks import block_at, kinds
+from studies.weights.pretrained.download import download
 from tests.engine.cases import for_each
 from tests.engine.helpers import stepped
 from tests.engine.pretrained.gguf_files import FACTS, LETTERS, WORDS, llama_file, written

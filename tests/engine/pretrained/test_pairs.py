@@ -12,11 +12,11 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from engine.errors import PretrainedError
-from engine.ledger import ledger
-from engine.sample.pairs import pair_steps
-from engine.weights.pretrained import cache, pairs, sources
-from engine.weights.pretrained.load import open_model
-from engine.weights.pretrained.pairs import open_pair
+from studies.costs.ledger import ledger
+from studies.pairs.generate import pair_steps
+from studies.weights.pretrained import cache, pairs, sources
+from studies.weights.pretrained.load import open_model
+from studies.weights.pretrained.pairs import open_pair
 from tests.engine.cases import for_each
 from tests.engine.pretrained.odd import settings
 from tests.engine.pretrained.vocabularies import READ, TEXTS, clean, unigram

@@ -12,7 +12,7 @@ import pytest
 
 from engine.data.tokenizers import ends
 from engine.errors import PretrainedError, TokenizerError
-from engine.weights.pretrained import folder, vocabulary
+from studies.weights.pretrained import folder, vocabulary
 from tests.engine.cases import for_each
 from tests.engine.pretrained.vocabularies import (
     HAS_TRANSFORMERS,

@@ -15,12 +15,12 @@ import torch
 
 from engine.config import ModelConfig
 from engine.errors import ConfigError
-from engine.lab.reference import random_configs, second
-from engine.lab.reference.compare import compare, held
-from engine.lab.reference.mistakes import MISTAKES, other_eps
-from engine.lab.reference.second import forward
-from engine.measure.recording import Recording, record
-from engine.weights.pretrained.load import open_model
+from engine.recording import Recording, record
+from studies.lab.reference import random_configs, second
+from studies.lab.reference.compare import compare, held
+from studies.lab.reference.mistakes import MISTAKES, other_eps
+from studies.lab.reference.second import forward
+from studies.weights.pretrained.load import open_model
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, some_tokens, tiny
 from tests.engine.pretrained.odd import KINDS, made, said
@@ -86,10 +86,10 @@ def test_every_field_has_been_thought_of() -> None:
 
 @for_each("name", ["second", "position_schemes"])
 def test_it_shares_no_code(name: str) -> None:
-    tree = [*ast.walk(ast.parse((ROOT / "engine" / "lab" / "reference" / f"{name}.py").read_text()))]
+    tree = [*ast.walk(ast.parse((ROOT / "studies" / "lab" / "reference" / f"{name}.py").read_text()))]
     ours = {str(node.module) for node in tree if isinstance(node, ast.ImportFrom)}
-    own = {"engine.config", "engine.errors", "engine.lab.reference.position_schemes"}
-    assert {module for module in ours if module.startswith("engine.")} <= own
+    own = {"engine.config", "engine.errors", "studies.lab.reference.position_schemes"}
+    assert {module for module in ours if module.partition(".")[0] in ("engine", "studies", "runs")} <= own
     assert not any(isinstance(node, ast.ClassDef) and "Module" in ast.unparse(node) for node in tree)
 
 

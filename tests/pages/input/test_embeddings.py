@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from engine.checkpoints import Checkpoint
 from engine.config import ModelConfig, TrainConfig
 from engine.data.tokenizers import bpe, token_bytes
-from engine.measure.embeddings.analogies import Analogy, analogy, directions_of
-from engine.measure.embeddings.separation import case_cosines, separation
-from engine.measure.embeddings.table import random_shares, readout
-from engine.measure.embeddings.token_classes import token_classes
-from engine.measure.embeddings.token_map import frequency_links, nearest, token_map
 from engine.model import build
-from engine.service.state import RunSpec
-from engine.weights.checkpoints import Checkpoint
 from pages.input.embeddings import analogies, vocabulary
+from runs.state import RunSpec
+from studies.embeddings.analogies import Analogy, analogy, directions_of
+from studies.embeddings.separation import case_cosines, separation
+from studies.embeddings.table import random_shares, readout
+from studies.embeddings.token_classes import token_classes
+from studies.embeddings.token_map import frequency_links, nearest, token_map
 from tests.pages.helpers import lacking, opened, ran, said, sent
 from tests.pages.inside.models import SMALL as SMALL_MODEL
 from tests.pages.inside.models import shipped

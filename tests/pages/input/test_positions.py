@@ -11,11 +11,20 @@ from streamlit.testing.v1 import AppTest
 
 from engine.config import ModelConfig, TrainConfig
 from engine.data import corpora
-from engine.experiments import extrapolation as scheme_seeds
-from engine.ledger import component_parameters
-from engine.measure.positions import permutation, sinusoids
-from engine.measure.positions.alibi import alibi_effect, distances_of_heads, slopes
-from engine.measure.positions.extrapolation import (
+from engine.model import build
+from engine.presets import PRESETS
+from engine.recording import Recording, record
+from pages.input.positions import arrows as rope_arrows
+from pages.input.positions import clock, measured_losses, why
+from pages.input.positions.arrows import SHIFTS
+from pages.input.positions.schemes import TITLES
+from pages.input.positions.t5 import BUCKETS, FARTHEST
+from runs.state import RunSpec
+from studies.costs.ledger import component_parameters
+from studies.experiments import extrapolation as scheme_seeds
+from studies.positions import permutation, sinusoids
+from studies.positions.alibi import alibi_effect, distances_of_heads, slopes
+from studies.positions.extrapolation import (
     Curve,
     above_tail,
     costs,
@@ -24,17 +33,10 @@ from engine.measure.positions.extrapolation import (
     reach_of,
     window_starts,
 )
-from engine.measure.positions.permutation import (
-    Plan,
-    compare,
-    in_order_and_out,
-    new_order,
-    word_ids,
-    word_order,
-)
-from engine.measure.positions.position_scores import position_scores
-from engine.measure.positions.position_table import alike, learned_table, measured, sinusoidal
-from engine.measure.positions.rope import (
+from studies.positions.permutation import Plan, compare, in_order_and_out, new_order, word_ids, word_order
+from studies.positions.position_scores import position_scores
+from studies.positions.position_table import alike, learned_table, measured, sinusoidal
+from studies.positions.rope import (
     before_rotation,
     decay,
     frequencies,
@@ -45,17 +47,8 @@ from engine.measure.positions.rope import (
     turns_within,
     wrong_layout_loss,
 )
-from engine.measure.positions.schemes import SCHEMES, similarity
-from engine.measure.positions.t5_buckets import bucket_of, buckets_of, learned_bias, t5_bias, t5_weights
-from engine.measure.recording import Recording, record
-from engine.model import build
-from engine.presets import PRESETS
-from engine.service.state import RunSpec
-from pages.input.positions import arrows as rope_arrows
-from pages.input.positions import clock, measured_losses, why
-from pages.input.positions.arrows import SHIFTS
-from pages.input.positions.schemes import TITLES
-from pages.input.positions.t5 import BUCKETS, FARTHEST
+from studies.positions.schemes import SCHEMES, similarity
+from studies.positions.t5_buckets import bucket_of, buckets_of, learned_bias, t5_bias, t5_weights
 from tests.pages.helpers import FOLDS, lacking, opened, plain, unescaped
 from tests.pages.inside.models import MODERN, of_letters, only_this, shipped
 from tests.pages.inside.models import SMALL as CLASSIC

@@ -13,18 +13,19 @@ from streamlit.testing.v1 import AppTest
 
 from engine.config import ModelConfig
 from engine.data import corpora
-from engine.data.tokenizers import bpe, published
+from engine.data.tokenizers import bpe
 from engine.data.tokenizers.bpe import BpeTokenizer
-from engine.data.tokenizers.bpe_watch import replay, watch
-from engine.data.tokenizers.published import END_OF_TEXT, PUBLISHED, PublishedTokenizer
 from engine.data.tokenizers.words import WordTokenizer
-from engine.measure.tokens.vocabulary import cut_bytes, cut_tokens, cut_words
 from engine.model import build
-from engine.service import profiles
 from pages.input.tokens import bpe as bpe_view
 from pages.input.tokens import chips as token_chips
 from pages.input.tokens import cutting, text_box, watching
 from pages.input.tokens.examples import MERGES
+from runs import profiles
+from studies.tokens import published
+from studies.tokens.bpe_watch import replay, watch
+from studies.tokens.published import END_OF_TEXT, PUBLISHED, PublishedTokenizer
+from studies.tokens.vocabulary import cut_bytes, cut_tokens, cut_words
 from tests.engine.cases import for_each
 from tests.pages.helpers import chosen, in_address, lacking, opened, said
 from ui import memo

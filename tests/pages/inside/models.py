@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
+from engine import checkpoints
+from engine.checkpoints import Checkpoint
 from engine.config import ModelConfig, TrainConfig
 from engine.data.tokenizers.char import CharTokenizer
 from engine.model import Transformer
 from engine.parts.registry import FEEDFORWARDS, MIXERS, NORMS, POSITIONS, WIRINGS
-from engine.service.state import RunSpec
-from engine.weights import checkpoints
-from engine.weights.checkpoints import Checkpoint
+from runs.state import RunSpec
 from tests.engine.helpers import loud
 from tests.pages.stage import StageManager, view_of
 from ui import families, models

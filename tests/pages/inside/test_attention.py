@@ -17,16 +17,16 @@ from streamlit.testing.v1 import AppTest
 
 from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import CheckpointError
-from engine.lab.faults import PARTS
-from engine.measure.attention.ablation import Switches, compare
-from engine.measure.attention.heads import head_numbers
-from engine.measure.attention.scaling import scaling
-from engine.measure.attention.single_head import head_stages
-from engine.measure.recording import Recording, record
-from engine.measure.tasks.ladder import self_term
 from engine.model import build
-from engine.presets.ladder import LADDER
+from engine.recording import Recording, record
 from pages.inside.attention import heads
+from studies.attention.ablation import Switches, compare
+from studies.attention.heads import head_numbers
+from studies.attention.scaling import scaling
+from studies.attention.single_head import head_stages
+from studies.lab.faults import PARTS
+from studies.tasks.ladder import self_term
+from studies.tasks.rungs import LADDER
 from tests.engine.helpers import loud, tiny
 from tests.pages.conftest import Drawn
 from tests.pages.helpers import FOLDS, chosen, opened, said, unescaped

@@ -12,26 +12,18 @@ from streamlit.testing.v1 import AppTest
 from engine.config import ModelConfig, SampleConfig
 from engine.data.progress import finish
 from engine.data.tokenizers import token_bytes, written
-from engine.measure.attention.heads import HeadValue
-from engine.measure.circuits import fact_recall, induction, knockout, sinks, steering
-from engine.measure.circuits.patching import Patching, patch
-from engine.measure.circuits.prompt_pairs import Contrast, prompts_of
-from engine.measure.circuits.quantisation import (
-    Rounding,
-    chosen,
-    histogram,
-    losses,
-    made,
-    rounded,
-    rounding_error,
-)
-from engine.measure.recording import record
+from engine.recording import record
 from pages.inside.circuits import fact_recall as fact_view
 from pages.inside.circuits import induction as induction_view
 from pages.inside.circuits import patching as patching_view
 from pages.inside.circuits import steering as steering_view
 from pages.inside.circuits.prompts import LETTERS, PAIRS
 from pages.inside.circuits.steering import COEFFICIENTS, MOST_PROMPT
+from studies.attention.heads import HeadValue
+from studies.circuits import fact_recall, induction, knockout, sinks, steering
+from studies.circuits.patching import Patching, patch
+from studies.circuits.prompt_pairs import Contrast, prompts_of
+from studies.circuits.quantisation import Rounding, chosen, histogram, losses, made, rounded, rounding_error
 from tests.pages.helpers import chosen as chosen_in
 from tests.pages.helpers import lacking, opened, said, unescaped
 from tests.pages.inside.models import MODERN, SMALL, run_of, shipped

@@ -9,18 +9,18 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
+from engine.checkpoints import PairCheckpoint, load_pair, save
 from engine.config import ModelConfig, Seq2SeqConfig, TrainConfig
-from engine.data.pair_corpora import pair_text
-from engine.data.tasks.paired import PAIR_TASKS
-from engine.data.tokenizers.pairs import PairTokenizer
-from engine.experiments.masks_swapped import HEALTHY, SWAPPED, Swapped
-from engine.measure.families.cross_attention import AlignmentScore, differing, looked, model_alignment
-from engine.measure.families.written_target import write_target
-from engine.seq2seq import build_pair
-from engine.service.state import RunSpec
-from engine.weights.checkpoints import PairCheckpoint, load_pair, save
-from engine.weights.pretrained import sources
 from pages.inside.crossattention import alignment
+from runs.state import RunSpec
+from studies.experiments.masks_swapped import HEALTHY, SWAPPED, Swapped
+from studies.families.cross_attention import AlignmentScore, differing, looked, model_alignment
+from studies.families.written_target import write_target
+from studies.pairs.corpora import pair_text
+from studies.pairs.paired import PAIR_TASKS
+from studies.pairs.seq2seq import build_pair
+from studies.pairs.tokenizer import PairTokenizer
+from studies.weights.pretrained import sources
 from tests.pages.helpers import lacking, opened, said
 from tests.pages.stage import StageManager, trained
 from ui import families, memo

@@ -11,14 +11,14 @@ from streamlit.testing.v1 import AppTest
 
 from engine.data import corpora
 from engine.data.tokenizers.char import CharTokenizer
-from engine.experiments import dropout_runs
-from engine.experiments.dropout_runs import LITTLE, WHOLE
-from engine.measure.feedforward.activation_functions import curve, gated_surface, spread, worst_difference
-from engine.measure.feedforward.dropout import logit_terms
-from engine.measure.feedforward.neurons import most_active, strongest, token_scores
-from engine.measure.recording import record
-from engine.measure.residual.attribution import attribute
 from engine.probe import Recorder
+from engine.recording import record
+from studies.experiments import dropout_runs
+from studies.experiments.dropout_runs import LITTLE, WHOLE
+from studies.feedforward.activation_functions import curve, gated_surface, spread, worst_difference
+from studies.feedforward.dropout import logit_terms
+from studies.feedforward.neurons import most_active, strongest, token_scores
+from studies.residual.attribution import attribute
 from tests.engine.helpers import loud, tiny
 from tests.pages.helpers import chosen, clicked, lacking, opened, said
 from tests.pages.inside.models import ALPHABET, of_letters, only_this, run_of, shipped

@@ -12,12 +12,12 @@ from streamlit.testing.v1 import AppTest
 
 from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import CheckpointError
-from engine.measure.recording import record
-from engine.measure.residual import stream as stream
-from engine.measure.residual.attribution import attribute
-from engine.measure.residual.gradient_by_depth import Plan, averaged, measure
-from engine.measure.residual.lens import logit_lens
+from engine.recording import record
 from pages.inside.residual import wirings as highway
+from studies.residual import stream as stream
+from studies.residual.attribution import attribute
+from studies.residual.gradient_by_depth import Plan, averaged, measure
+from studies.residual.lens import logit_lens
 from tests.engine.helpers import loud, tiny
 from tests.pages.helpers import in_address, lacking, opened, plain, said
 from tests.pages.inside.models import ALPHABET, of_letters, only_this

@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.data.tokenizers.char import CharTokenizer
-from engine.measure.recording import record
+from engine.recording import record
 from pages.inside.shapes import forward_pass
 from tests.engine.helpers import loud, tiny
 from tests.pages.helpers import FOLDS, KINDS, chosen, lacking, opened, said, without_escapes

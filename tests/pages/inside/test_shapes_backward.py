@@ -9,14 +9,14 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.data.progress import finish
-from engine.measure.recording import next_token_losses, record
-from engine.measure.shapes.backward import AMOUNTS, Backward, backward, finite_difference, nudges
-from engine.measure.shapes.optimiser_step import RULES, single_step, spectra
 from engine.model import Transformer
+from engine.recording import next_token_losses, record
 from pages.inside.shapes import gradient, single_weight
 from pages.inside.shapes import single_step as step_part
 from pages.inside.shapes.gradient import three
 from pages.inside.shapes.single_weight import written
+from studies.shapes.backward import AMOUNTS, Backward, backward, finite_difference, nudges
+from studies.shapes.optimiser_step import RULES, single_step, spectra
 from tests.pages.helpers import DRAWN, FOLDS, KINDS, chosen, opened, said, unescaped
 from tests.pages.inside import models
 from tests.pages.test_guess import MOST, wanted

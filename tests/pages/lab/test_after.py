@@ -11,20 +11,20 @@ import numpy as np
 import pytest
 
 from engine.data.progress import Progress, Steps, finish
-from engine.data.tasks.carries import LONG_ADDITIONS
-from engine.data.tasks.parity import PARITIES
-from engine.data.tasks.task import Task
 from engine.data.tokenizers.char import CharTokenizer
-from engine.experiments.lab_races import shipped
-from engine.experiments.thinking_aloud import PROBLEMS, THINKING, accuracies
-from engine.measure.circuits import in_context
-from engine.measure.circuits.examples_in_prompt import COUNTS, FewShot, order
-from engine.measure.circuits.in_context import InContext, Layer, Regression, continued
-from engine.weights.pretrained import library
-from engine.weights.pretrained.load import open_model
 from pages.lab.after import chain_of_thought, few_shot
 from pages.lab.after import in_context_learning as context
 from pages.lab.after.word_pairs import WORD_PAIRS
+from studies.circuits import in_context
+from studies.circuits.examples_in_prompt import COUNTS, FewShot, order
+from studies.circuits.in_context import InContext, Layer, Regression, continued
+from studies.experiments.lab_races import shipped
+from studies.experiments.thinking_aloud import PROBLEMS, THINKING, accuracies
+from studies.tasks.carries import LONG_ADDITIONS
+from studies.tasks.parity import PARITIES
+from studies.tasks.task import Task
+from studies.weights.pretrained import library
+from studies.weights.pretrained.load import open_model
 from tests.pages import helpers
 from tests.pages.conftest import LEARNED
 from tests.pages.helpers import unescaped as said

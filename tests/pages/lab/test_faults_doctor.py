@@ -14,17 +14,17 @@ from streamlit.testing.v1 import AppTest
 
 from engine.config import ModelConfig, TrainConfig
 from engine.data.progress import Progress
-from engine.experiments.bug_races import FOLDER, Side
-from engine.experiments.bug_races import Comparison as Both
-from engine.lab.doctor.check import Finding
-from engine.lab.doctor.checks import CHECKS
-from engine.lab.doctor.patient import BUDGET, affordable, cost, patient_of
-from engine.lab.doctor.story import PATH as STORY
-from engine.lab.doctor.table import HEALTHY, PATH, shipped, subject_of
-from engine.lab.faults import FAULTS
-from engine.service.state import RunSpec
 from pages.lab.faults import cost as cost_view
 from pages.lab.faults import diagnose, mystery_patient
+from runs.state import RunSpec
+from studies.experiments.bug_races import FOLDER, Side
+from studies.experiments.bug_races import Comparison as Both
+from studies.lab.doctor.check import Finding
+from studies.lab.doctor.checks import CHECKS
+from studies.lab.doctor.patient import BUDGET, affordable, cost, patient_of
+from studies.lab.doctor.story import PATH as STORY
+from studies.lab.doctor.table import HEALTHY, PATH, shipped, subject_of
+from studies.lab.faults import FAULTS
 from tests.pages import helpers
 from tests.pages.conftest import Drawn
 from tests.pages.stage import StageManager, view_of

@@ -12,15 +12,15 @@ from torch.func import functional_call
 
 from engine.config import ModelConfig
 from engine.data.progress import finish
-from engine.experiments.finetune_runs import FinetuneRun, Plan
-from engine.experiments.finetune_runs import shipped as shipped_runs
 from engine.model import build
-from engine.training.post_training import new_fact
-from engine.training.post_training.finetune import FinetuneRecipe, Lesson, merged
-from engine.training.post_training.lessons import FULL_RATE, LORA_RATE, STYLES, TOPICS, Style, Topic
-from engine.training.post_training.new_fact import FactEvaluation, MatrixChange, Taught, teach
-from engine.training.post_training.new_text import TextEvaluation
 from pages.lab.after import another_text, fine_tuning, tuned_model
+from studies.after import new_fact
+from studies.after.finetune import FinetuneRecipe, Lesson, merged
+from studies.after.lessons import FULL_RATE, LORA_RATE, STYLES, TOPICS, Style, Topic
+from studies.after.new_fact import FactEvaluation, MatrixChange, Taught, teach
+from studies.after.new_text import TextEvaluation
+from studies.experiments.finetune_runs import FinetuneRun, Plan
+from studies.experiments.finetune_runs import shipped as shipped_runs
 from tests.pages.helpers import chosen, clicked, lacking, opened, unescaped, without_escapes
 from tests.pages.inside.models import SMALL, of_letters, run_of, shipped
 from tests.pages.stage import StageManager

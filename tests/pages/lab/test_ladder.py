@@ -13,19 +13,19 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.data import corpora
-from engine.data.tasks.all import TASKS
-from engine.experiments import lab_races, ladder
-from engine.experiments.ladder_gains import Finish
-from engine.experiments.race_table import Standing
-from engine.measure.tasks.ladder import lines
-from engine.measure.tasks.text_statistics import baselines
-from engine.presets.ladder import LADDER, LECTURE, MOST_STEPS
-from engine.presets.races import NORM_DEPTHS, QUESTIONS
-from engine.service import profiles
 from engine.training.train import check
 from pages.lab.ladder import race as race_view
 from pages.lab.ladder import replication
 from pages.lab.ladder import rungs as rungs_view
+from runs import profiles
+from studies.experiments import lab_races, ladder
+from studies.experiments.ladder_gains import Finish
+from studies.experiments.race_recipes import NORM_DEPTHS, QUESTIONS
+from studies.experiments.race_table import Standing
+from studies.tasks.all import TASKS
+from studies.tasks.ladder import lines
+from studies.tasks.rungs import LADDER, LECTURE, MOST_STEPS
+from studies.tasks.text_statistics import baselines
 from tests.pages import helpers
 from tests.pages.helpers import lacking
 from ui.site import ROOT

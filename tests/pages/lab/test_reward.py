@@ -10,18 +10,18 @@ import pytest
 from engine.config import ModelConfig
 from engine.data.progress import finish
 from engine.data.tokenizers.char import CharTokenizer
-from engine.experiments import preference_runs, reward_runs
-from engine.experiments.command import from_json, to_json
-from engine.experiments.preference_runs import PreferenceRun
-from engine.experiments.reward_runs import PLANS, RewardRun, shipped
-from engine.measure.tasks import attempts
 from engine.model import build
-from engine.training.post_training import preferences
-from engine.training.post_training import reward as engine
-from engine.training.post_training.preferences import Taste
-from engine.training.post_training.reward import CONFIG, Plan
 from pages.lab.after import best_of_n, reward
 from pages.lab.after import preferences as preferences_view
+from studies.after import preferences
+from studies.after import reward as engine
+from studies.after.preferences import Taste
+from studies.after.reward import CONFIG, Plan
+from studies.experiments import preference_runs, reward_runs
+from studies.experiments.command import from_json, to_json
+from studies.experiments.preference_runs import PreferenceRun
+from studies.experiments.reward_runs import PLANS, RewardRun, shipped
+from studies.tasks import attempts
 from tests.pages.helpers import clicked, lacking, opened, unescaped
 from ui import background_jobs
 
@@ -54,7 +54,7 @@ def test_every_stored_run_is_there_with_three_seeds() -> None:
     runs = {run.plan: run for run in shipped()}
     assert tuple(runs) == PLANS and len({plan.seed for plan in PLANS}) == 3
     for run in runs.values():
-        assert run.looks[-1].step == run.plan.steps and "engine.experiments reward" in run.made
+        assert run.looks[-1].step == run.plan.steps and "studies.experiments reward" in run.made
         for look in run.looks:
             assert sum(look.group.advantages) == pytest.approx(0, abs=1e-5)
 

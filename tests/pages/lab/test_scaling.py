@@ -7,8 +7,8 @@ import pytest
 
 from engine.data import corpora
 from engine.data.progress import Progress
-from engine.experiments.scaling import WIDTHS, Plan, ScalingRun, fit, shipped
 from pages.lab.ladder import scaling_laws
+from studies.experiments.scaling import WIDTHS, Plan, ScalingRun, fit, shipped
 from tests.engine.test_scaling import made_up
 from tests.pages.helpers import opened, unescaped
 from ui import background_jobs, guess

@@ -10,14 +10,14 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
+from engine import checkpoints
 from engine.data import corpora
-from engine.data.tasks.all import TASKS
-from engine.measure.tasks.task_scores import out_of_turn
 from engine.probe import Recorder
 from engine.sample import complete
-from engine.sample.problems import answered, lines_of
-from engine.weights import checkpoints
 from pages.lab.tasks import solved, source_heads, task_models
+from studies.tasks.all import TASKS
+from studies.tasks.problems import answered, lines_of
+from studies.tasks.task_scores import out_of_turn
 from tests.pages import helpers
 from tests.pages.helpers import unescaped as said
 from tests.pages.stage import StageManager

@@ -6,9 +6,9 @@ from urllib.parse import parse_qsl
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine.lab.exercises.catalogue import SETS, TASKS, make
-from engine.lab.exercises.forms import Choice, Pick
-from engine.lab.exercises.notebooks import NAMES
+from studies.exercises.catalogue import SETS, TASKS, make
+from studies.exercises.forms import Choice, Pick
+from studies.exercises.notebooks import NAMES
 from tests.pages import helpers
 from tests.pages.rooms import views
 from ui import site

@@ -10,23 +10,23 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
+from engine.checkpoints import LabelCheckpoint, load
 from engine.config import ModelConfig, SampleConfig, TrainConfig
-from engine.data.pair_corpora import Speakers
-from engine.data.pairs import Labelled, LabelledText
-from engine.data.tokenizers.pairs import PairTokenizer
-from engine.experiments.why_decoders import lessons, writing
-from engine.ledger import ledger_of
-from engine.ledger.model_choices import Size, choices_of, costs, morphed, three
-from engine.measure.families.three_families import carry_on, fill_in
-from engine.measure.families.unmasked_attention import continue_text
-from engine.measure.families.unmasked_attention import opened as without_mask
-from engine.measure.recording import record
-from engine.presets.published import BY_YEAR
-from engine.seq2seq import build_classifier
-from engine.service.state import RunSpec
-from engine.training import kinds
-from engine.weights.checkpoints import LabelCheckpoint, load
+from engine.recording import record
 from pages.models.families import classifier, overview
+from runs import kinds
+from runs.state import RunSpec
+from studies.costs.ledger import ledger_of
+from studies.costs.model_choices import Size, choices_of, costs, morphed, three
+from studies.costs.published_models import BY_YEAR
+from studies.experiments.why_decoders import lessons, writing
+from studies.families.three_families import carry_on, fill_in
+from studies.families.unmasked_attention import continue_text
+from studies.families.unmasked_attention import opened as without_mask
+from studies.pairs.corpora import Speakers
+from studies.pairs.dataset import Labelled, LabelledText
+from studies.pairs.seq2seq import build_classifier
+from studies.pairs.tokenizer import PairTokenizer
 from tests.pages import helpers
 from tests.pages.helpers import chosen, clicked, lacking, said, unescaped
 from tests.pages.stage import StageManager, trained

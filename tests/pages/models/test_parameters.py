@@ -4,13 +4,13 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.config import ModelConfig, TrainConfig
-from engine.ledger import ledger
-from engine.ledger.block import BlockParameters, block, gate_paid
-from engine.ledger.shares import where
-from engine.service.state import RunSpec
 from pages.models.parameters import whole_model
 from pages.models.parameters.change import GROUPS
 from pages.models.parameters.choice import ALL, plain
+from runs.state import RunSpec
+from studies.costs.block import BlockParameters, block, gate_paid
+from studies.costs.ledger import ledger
+from studies.costs.shares import where
 from tests.pages import helpers
 from ui.text.numbers import flop, gigabytes
 

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from engine.checkpoints import load_pair
 from engine.config import ModelConfig, TrainConfig
-from engine.lab.reference import random_configs
-from engine.lab.reference.compare import compare
-from engine.lab.reference.mistakes import MISTAKES
-from engine.measure.families.influence_by_distance import layer_influence as influence_of
-from engine.measure.recording import record
-from engine.service.state import RunSpec
-from engine.weights.checkpoints import load_pair
+from engine.recording import record
 from pages.models.reference import quick_reference
+from runs.state import RunSpec
+from studies.families.influence_by_distance import layer_influence as influence_of
+from studies.lab.reference import random_configs
+from studies.lab.reference.compare import compare
+from studies.lab.reference.mistakes import MISTAKES
 from tests.pages import helpers
 from tests.pages.helpers import chosen, lacking
 from tests.pages.stage import StageManager, view_of

@@ -18,14 +18,9 @@ from engine import presets
 from engine.config import ModelConfig, SampleConfig
 from engine.data.progress import finish
 from engine.data.tokenizers.char import CharTokenizer
-from engine.measure.generation.kv_cache import Speed, compare
-from engine.measure.recording import record
 from engine.model import build
+from engine.recording import record
 from engine.sample import generate
-from engine.sample.beam import beam_search
-from engine.sample.branches import Tree
-from engine.sample.decoding_comparison import ending_with, rivals
-from engine.sample.surprise import surprise
 from pages.output.generation import beam_search as beam_view
 from pages.output.generation import session as sessions
 from pages.output.generation import step_by_step
@@ -34,6 +29,11 @@ from pages.output.generation.link import LINK, link, parse
 from pages.output.generation.message import message
 from pages.output.generation.records import BATCH, BRANCHES, Limits, Session, reason
 from pages.output.generation.session import answer, begin, resting, token_of
+from studies.generation.beam import beam_search
+from studies.generation.branches import Tree
+from studies.generation.decoding_comparison import ending_with, rivals
+from studies.generation.kv_cache import Speed, compare
+from studies.generation.surprise import surprise
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
 from tests.pages import helpers
@@ -244,7 +244,7 @@ def test_a_link_brings_the_tree_back():
 
 def test_a_long_link_leaves_branches_out_and_says_so():
     tree, subject = Tree((1,)), reader()
-    from engine.sample.branches import pick
+    from studies.generation.branches import pick
 
     for first in range(11):
         place = None

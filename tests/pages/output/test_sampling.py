@@ -10,10 +10,10 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
+from engine.checkpoints import Checkpoint
 from engine.sample import draw, stages, uniform
-from engine.sample.outcome import likeliest_ids, tally
-from engine.weights.checkpoints import Checkpoint
 from pages.output.sampling import temperature
+from studies.generation.outcome import likeliest_ids, tally
 from tests.pages import helpers
 from tests.pages.helpers import said as sentences
 from tests.pages.helpers import sent as sent_to

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine.ledger.model_choices import OFFERED
-from engine.measure.recording import record
-from engine.measure.residual.lens import logit_lens
-from engine.presets.ladder import LADDER
-from engine.service.rooms import Rooms
-from engine.weights.pretrained import sources
-from engine.weights.pretrained.library import load as load_real
+from engine.recording import record
 from pages.start.courses import courses
+from runs.rooms import Rooms
+from studies.costs.model_choices import OFFERED
+from studies.residual.lens import logit_lens
+from studies.tasks.rungs import LADDER
+from studies.weights.pretrained import sources
+from studies.weights.pretrained.library import load as load_real
 from tests.day import DAY
 from tests.pages.real_model import carried
 from tests.pages.start.scene_claims import marks, missing

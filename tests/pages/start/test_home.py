@@ -12,21 +12,21 @@ import pytest
 import streamlit as st
 import torch
 
+from engine import checkpoints
+from engine.checkpoints import load_pair
 from engine.config import ModelConfig
-from engine.ledger import component_parameters, ledger_of
-from engine.measure.families.written_target import write_target
-from engine.measure.recording import record
-from engine.measure.residual.lens import logit_lens
-from engine.measure.shapes.operations import trace
 from engine.presets import ENCODER_DECODERS, PRESETS
-from engine.seq2seq import build_pair
-from engine.weights import checkpoints
-from engine.weights.checkpoints import load_pair
+from engine.recording import record
 from pages.start.home import published_models, running_model
 from pages.start.home.links import target
 from pages.start.home.map_drawing import model_map
 from pages.start.home.map_pair import pair_map
 from pages.start.home.reading import HELD, Held, look
+from studies.costs.ledger import component_parameters, ledger_of
+from studies.families.written_target import write_target
+from studies.pairs.seq2seq import build_pair
+from studies.residual.lens import logit_lens
+from studies.shapes.operations import trace
 from tests.conftest import ROOT
 from tests.pages import helpers
 from tests.pages.start.home import CLASSIC, array, home, sent

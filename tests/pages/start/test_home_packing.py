@@ -13,10 +13,10 @@ import pytest
 import torch
 
 from engine.config import SampleConfig
-from engine.measure.home import living_map
-from engine.measure.recording import record
+from engine.recording import record
 from engine.sample.stages import stages
 from pages.start.home.packing import packed, spoken
+from studies.home import living_map
 from tests.engine.helpers import loud, tiny
 from tests.models import REAL, SHIPPED, TEXTS, opened
 from tests.pages.start.home import array

@@ -8,20 +8,20 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from engine.checkpoints import pack
 from engine.config import ModelConfig, TrainConfig
 from engine.data import corpora
 from engine.data.tokenizers import Tokenizer
 from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import CorpusError
-from engine.experiments.race_table import Along, RunCurves, Unit, run_curves
-from engine.ledger import ledger
 from engine.model import build
-from engine.service.history import History, HistoryLog
-from engine.service.state import Change, RunSpec
 from engine.training.records import Evaluation
-from engine.weights.checkpoints import pack
 from pages.start.train.run_kinds import kind_of
 from pages.start.train.what_if import WHAT_IFS
+from runs.history import History, HistoryLog
+from runs.state import Change, RunSpec
+from studies.costs.ledger import ledger
+from studies.experiments.race_table import Along, RunCurves, Unit, run_curves
 from tests.pages import helpers
 from tests.pages.helpers import bars, ran, sidebar
 from tests.pages.stage import history, view_of

@@ -16,26 +16,27 @@ from streamlit.testing.v1 import AppTest
 from engine.config import ModelConfig, TrainConfig
 from engine.data import corpora
 from engine.data.corpora import shakespeare_path
-from engine.data.pair_corpora import pair_text
 from engine.data.progress import finish
-from engine.data.tasks.all import TASKS
-from engine.data.tokenizers import bpe_watch, bpe_work, token_bytes
+from engine.data.tokenizers import token_bytes
 from engine.errors import RunError, TokenizerError
-from engine.measure.circuits.induction import drawn as draw_letters
-from engine.measure.circuits.induction import ordinary
 from engine.presets import PAIRED
-from engine.presets.task_recipes import task_recipe
 from engine.probe import Recorder
-from engine.service.history import HistoryLog
-from engine.service.profiles import PROFILES, check
-from engine.service.state import RunSpec
-from engine.training import kinds
 from engine.training.records import Evaluation, HeadScores, Sample, Step, TaskScores
-from engine.training.snapshot_series import open_lapse
 from pages.input.tokens import training_text
 from pages.start.train import samples
 from pages.start.train.shown_runs import comparable
 from pages.start.train.what_if import WHAT_IFS
+from runs import kinds
+from runs.history import HistoryLog
+from runs.profiles import PROFILES, check
+from runs.snapshot_series import open_lapse
+from runs.state import RunSpec
+from studies.circuits.induction import drawn as draw_letters
+from studies.circuits.induction import ordinary
+from studies.pairs.corpora import pair_text
+from studies.tasks.all import TASKS
+from studies.tasks.recipes import task_recipe
+from studies.tokens import bpe_watch, bpe_work
 from tests.pages import helpers
 from tests.pages.helpers import lacking
 from tests.pages.stage import StageManager, view_of

@@ -6,7 +6,7 @@ from typing import Any
 from streamlit.testing.v1 import AppTest
 
 from engine.data import corpora
-from engine.service.state import RunSpec
+from runs.state import RunSpec
 from tests.pages import helpers
 from tests.pages.helpers import clicked as clicked
 from tests.pages.helpers import said as sentences

@@ -1,1 +1,0 @@
-"""Faults, the doctor, a second implementation, exercises and guesses."""

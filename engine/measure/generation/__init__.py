@@ -1,1 +1,0 @@
-"""The cost of writing with and without a KV cache."""

@@ -1,1 +1,0 @@
-"""Synthetic tasks and the ladder: scores, rules, baselines, several answers to a question."""

@@ -1,1 +1,0 @@
-"""Where trained models come from and go to: checkpoints, published files, export."""

@@ -1,0 +1,330 @@
+"""Cards of the mixers (`engine.parts.attention`, `attention`, `raw_values`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+from studies.costs.cards import BatchShape, Formula, PartCard, Product, SavedForBackward, Weight, bias_of
+
+if TYPE_CHECKING:
+    from engine.config import ResolvedConfig
+
+
+class MixerCard(PartCard):
+    """Card of a mixer."""
+
+    scored: ClassVar[bool] = False  # it compares queries with keys
+    learned: ClassVar[bool] = False  # it has matrices, W_O among them where the configuration says so
+    flat: ClassVar[Mapping[str, str]] = {}  # what q, k and v are called before they are cut into heads
+
+    @classmethod
+    def cached_numbers(cls, config: ResolvedConfig) -> int:
+        """Returns how many numbers a cache holds for each token read."""
+        return 0
+
+
+class HeadMixerCard(MixerCard):
+    title: ClassVar[str] = "Mixer"
+    sentence: ClassVar[str] = "Tokens gather from each other."
+    scored: ClassVar[bool] = True
+
+    @classmethod
+    def read_by(cls, config: ResolvedConfig) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """Returns the matrices that read the stream: name, and the sizes of their output."""
+        return ()
+
+    @classmethod
+    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
+        rows: list[Weight] = []
+        for name, width in cls.read_by(config):
+            rows += [Weight(name, ("d_model", *width)), *bias_of(name, config.attention_bias, *width)]
+        if config.qk_gain:
+            rows += [Weight(f"gain of {name}", ("d_head",)) for name in "qk"]
+        if cls.learned and config.output_projection:
+            given = config.attention_bias and config.output_bias
+            rows += [Weight("W_O", (*QUERIES, "d_model")), *bias_of("W_O", given, "d_model")]
+        return tuple(rows)
+
+    @classmethod
+    def products(cls, config: ResolvedConfig) -> tuple[Product, ...]:
+        rows = [Product(name, ("d_model", *width)) for name, width in cls.read_by(config)]
+        if cls.scored:
+            rows.append(Product("scores q·k", ("T", *QUERIES)))
+        rows.append(Product("weighted sum of v", ("T", *QUERIES)))
+        if cls.learned and config.output_projection:
+            rows.append(Product("W_O", (*QUERIES, "d_model")))
+        return tuple(rows)
+
+    @classmethod
+    def saved(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
+        width = config.n_heads * config.d_head
+        written = width if cls.learned and config.output_projection else 0  # the input of W_O
+        pattern = config.n_heads * run.tokens
+        read = config.d_model if cls.learned else 0
+        if not cls.scored:  # the gradient of v needs the pattern alone, which depends on nothing
+            return SavedForBackward(read, pattern + written)
+        return SavedForBackward(read, pattern + written) + cls.vectors_saved(config, run)
+
+    @classmethod
+    def vectors_saved(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
+        """Returns what backward needs of queries, keys and values. The products read copies of them, with the
+        heads side by side; or, where these lie so already, the tensor that q, k and v were cut from, whole.
+        """
+        raise NotImplementedError
+
+    @classmethod
+    def cached_numbers(cls, config: ResolvedConfig) -> int:
+        """Returns the numbers in a cache for each token: a key and a value for each key-value head."""
+        return 2 * config.n_kv_heads * config.d_head
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        bias = _bias(config) if config.output_bias else ""
+        side_by_side = (r"\mathrm{out} = [z_1, \dots, z_H]", "heads concatenated")
+        projected = (rf"\mathrm{{out}} = z\,W_O{bias}", f"z · W_O{bias}")
+        return {
+            **{name: _in_front(name) for name in ("q", "k", "v")},
+            **{f"{name}_rot": _normed(name, config) for name in ("q", "k")},
+            "scores": cls.score(config),
+            "pattern": (
+                r"A_{ij} = \frac{e^{m_{ij}}}{\sum_{j'} e^{m_{ij'}}}",
+                "softmax over key",
+            ),
+            "z": (r"z = A\,v", "pattern · v, in each head"),
+            "z_merged": (r"z = [z_1, \dots, z_H]", "heads concatenated"),
+            "attn_out": projected if cls.learned and config.output_projection else side_by_side,
+        }
+
+    @classmethod
+    def score(cls, config: ResolvedConfig) -> Formula:
+        """Returns the formula of `scores`, before the bias of positions."""
+        if not config.score_scale:
+            return r"\mathrm{scores} = q\,k^\top", "q · kᵀ" + _shared(config)
+        return r"\mathrm{scores} = \frac{q\,k^\top}{\sqrt{d_{head}}}", "q · kᵀ / √d_head" + _shared(config)
+
+
+QUERIES, KEYS = ("n_heads", "d_head"), ("n_kv_heads", "d_head")
+
+
+def lies_in_order(config: ResolvedConfig, run: BatchShape) -> bool:
+    """Returns True if keys and values lie as the products want them, so that nothing is copied: with one
+    text, or one key head, (batch, kv_head) is one axis already.
+    """
+    return run.batch == 1 or config.n_kv_heads == 1
+
+
+def norm_saved(config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
+    """Returns what is saved of queries and keys that are normed, beside what they are normed from: results,
+    what the gains multiply, a spread for each head. In fewer bits than float32, a copy of each is normed.
+    """
+    heads = config.n_heads + config.n_kv_heads
+    width = heads * config.d_head
+    measured = heads + (width if config.qk_gain else 0)
+    if run.narrow:
+        return SavedForBackward(internal=width, full=width + measured)
+    return SavedForBackward(internal=width + measured)
+
+
+def alike_saved(config: ResolvedConfig, run: BatchShape) -> tuple[SavedForBackward, bool]:
+    """Returns what is saved of queries and keys that are one tensor, and whether the tensor itself is."""
+    if config.qk_norm:
+        return norm_saved(config, run), not run.narrow
+    if lies_in_order(config, run) and not run.turned:
+        return SavedForBackward(), True
+    return SavedForBackward(internal=2 * config.n_heads * config.d_head), False
+
+
+def _shared(config: ResolvedConfig) -> str:
+    groups = config.n_heads // config.n_kv_heads
+    return f"; {groups} query heads share a key-value head" if groups > 1 else ""
+
+
+CUT = r"(d) \to (H, d_{head})"
+STREAM_AS_VALUES: dict[str, Formula] = {"x_heads": (CUT, "v is the stream, split into heads")}
+
+
+def _bias(config: ResolvedConfig) -> str:
+    """Returns what a formula adds for the biases of attention, in LaTeX and in plain signs alike."""
+    return " + b" if config.attention_bias else ""
+
+
+def _shared_flat(config: ResolvedConfig) -> dict[str, Formula]:
+    """Returns the formulas of queries and keys that are the same, until they are cut into heads."""
+    bias = _bias(config)
+    same = (rf"q = k = x\,W_{{QK}}{bias}", f"x · W_QK{bias}: queries and keys are the same")
+    return {"qk_flat": same, "qk_heads": (CUT, "split into heads")}
+
+
+def _in_front(name: str) -> Formula:
+    latex = rf"{name}: (T, H, d_{{head}}) \to (H, T, d_{{head}})"
+    return latex, f"{name}, transposed: each head works separately"
+
+
+def _normed(name: str, config: ResolvedConfig) -> Formula:
+    if not config.qk_norm:
+        return name, name
+    gain, by = (r"g \odot ", ", then times its gain g") if config.qk_gain else ("", "")
+    return rf"{gain}\frac{{{name}}}{{\mathrm{{rms}}({name})}}", f"{name} scaled to length √d_head{by}"
+
+
+class AttentionCard(HeadMixerCard):
+    title: ClassVar[str] = "Attention"
+    sentence: ClassVar[str] = (
+        "Tokens exchange information. A query is compared with the keys; the softmax of the scores says how"
+        " much of each value is taken."
+    )
+    learned: ClassVar[bool] = True
+    flat: ClassVar[Mapping[str, str]] = {"q": "qkv", "k": "qkv", "v": "qkv"}
+
+    @classmethod
+    def read_by(cls, config: ResolvedConfig) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        return ("W_Q", QUERIES), ("W_K", KEYS), ("W_V", KEYS)
+
+    @classmethod
+    def vectors_saved(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
+        q, kv = config.n_heads * config.d_head, config.n_kv_heads * config.d_head
+        lies = lies_in_order(config, run)
+        whole = q + 2 * kv  # W_QKV gives all three as one tensor: a view of one holds it all
+        values = whole if lies else kv
+        if config.qk_norm:
+            read = whole + (0 if lies else kv)  # what is normed, and the values
+            return norm_saved(config, run) + SavedForBackward(internal=values if run.narrow else read)
+        if run.turned:
+            return SavedForBackward(internal=q + kv + values)
+        copied = 0 if lies and config.n_kv_heads == config.n_heads else q  # a group's queries are stacked
+        return SavedForBackward(internal=copied + (whole if lies else 2 * kv))
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        bias = _bias(config)
+        return super().formulas(config) | {
+            "qkv_flat": (
+                rf"[q, k, v] = x\,[W_Q, W_K, W_V]{bias}",
+                f"x · [W_Q, W_K, W_V]{bias}, one product for all three",
+            ),
+            "qkv_heads": (CUT, "split into q, k, v, and each into heads"),
+        }
+
+
+class SharedQKCard(HeadMixerCard):
+    title: ClassVar[str] = "Attention, Q = K"
+    sentence: ClassVar[str] = (
+        "One matrix makes both queries and keys, so a token scores highest with tokens like itself."
+    )
+    learned: ClassVar[bool] = True
+    flat: ClassVar[Mapping[str, str]] = {"q": "qk", "k": "v", "v": "v"}
+
+    @classmethod
+    def read_by(cls, config: ResolvedConfig) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        return ("W_QK", QUERIES), ("W_V", QUERIES)
+
+    @classmethod
+    def vectors_saved(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
+        alike, itself = alike_saved(config, run)
+        return alike + SavedForBackward(
+            internal=(1 + itself) * config.n_heads * config.d_head
+        )  # v, and what q and k are
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        bias = _bias(config)
+        return super().formulas(config) | {
+            **_shared_flat(config),
+            "v_flat": (rf"v = x\,W_V{bias}", f"x · W_V{bias}"),
+            "v_heads": (CUT, "split into heads"),
+        }
+
+
+class SimilarityCard(HeadMixerCard):
+    title: ClassVar[str] = "Similarity"
+    sentence: ClassVar[str] = (
+        "Tokens are weighted by how similar their vectors are. With no matrices in between, each mostly"
+        " finds itself."
+    )
+
+    @classmethod
+    def vectors_saved(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
+        alike, itself = alike_saved(config, run)
+        lies = lies_in_order(config, run)  # then v is x as it is
+        return alike + SavedForBackward(
+            read=config.d_model * (itself or lies), internal=config.d_model * (not lies)
+        )
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        return super().formulas(config) | {"x_heads": (CUT, "split into heads; there are no matrices")}
+
+
+class MeanCard(SimilarityCard):
+    title: ClassVar[str] = "Average"
+    sentence: ClassVar[str] = (
+        "Every token takes the plain average of all it may see: no token counts more than any other."
+    )
+    scored: ClassVar[bool] = False
+
+    @classmethod
+    def score(cls, config: ResolvedConfig) -> Formula:
+        return r"\mathrm{scores} = 0", "all equal"
+
+
+class NoMixerCard(MixerCard):
+    title: ClassVar[str] = "No mixer"
+    sentence: ClassVar[str] = "Tokens never exchange information."
+    flat: ClassVar[Mapping[str, str]] = {}
+
+
+class SharedQKRawValuesCard(HeadMixerCard):
+    title: ClassVar[str] = "Attention, Q = K, no W_V"
+    sentence: ClassVar[str] = (
+        "One matrix transforms the vectors that are compared; the values are the vectors themselves."
+    )
+    learned: ClassVar[bool] = True
+    flat: ClassVar[Mapping[str, str]] = {"q": "qk", "k": "qk"}
+
+    @classmethod
+    def read_by(cls, config: ResolvedConfig) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        return (("W_QK", QUERIES),)
+
+    @classmethod
+    def vectors_saved(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
+        alike, itself = alike_saved(config, run)
+        return alike + SavedForBackward(internal=itself * config.d_model) + _values(config, run)
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        return super().formulas(config) | _shared_flat(config) | STREAM_AS_VALUES
+
+
+class QueriesAndKeysCard(HeadMixerCard):
+    title: ClassVar[str] = "Attention, no W_V"
+    sentence: ClassVar[str] = "Queries and keys have a matrix each; the values are the vectors themselves."
+    learned: ClassVar[bool] = True
+    flat: ClassVar[Mapping[str, str]] = {"q": "qk", "k": "qk"}
+
+    @classmethod
+    def read_by(cls, config: ResolvedConfig) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        return ("W_Q", QUERIES), ("W_K", QUERIES)
+
+    @classmethod
+    def vectors_saved(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
+        both = SavedForBackward(internal=2 * config.n_heads * config.d_head) + _values(config, run)
+        if not config.qk_norm:
+            return both
+        return norm_saved(config, run) + (_values(config, run) if run.narrow else both)
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        bias = _bias(config)
+        return super().formulas(config) | {
+            "qk_flat": (rf"[q, k] = x\,[W_Q, W_K]{bias}", f"x · [W_Q, W_K]{bias}, one product for both"),
+            "qk_heads": (CUT, "split into q, k, and each into heads"),
+            **STREAM_AS_VALUES,
+        }
+
+
+def _values(config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
+    """Returns what is saved of values that are the stream: a copy with the heads side by side, if it does not
+    lie so already.
+    """
+    return SavedForBackward(internal=config.d_model * (not lies_in_order(config, run)))

@@ -1,0 +1,203 @@
+"""Attention by hand: a score, a row of weights, one head, several heads (Vaswani et al. 2017, 3.2)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from random import Random
+
+from studies.exercises.arithmetic import NOTHING, Row, dot, matrix, mixed, shown, softmax, times
+from studies.exercises.exercise import Exercise, mistakes, see
+from studies.exercises.forms import Numbers
+
+
+def _row(rng: Random, length: int, low: int = -3, high: int = 4) -> list[int]:
+    return [rng.randint(low, high) for _ in range(length)]
+
+
+def score(rng: Random) -> Exercise:
+    d = rng.choice([2, 3, 5, 6])
+    q, k = _row(rng, d), _row(rng, d)
+    product = dot(q, k)
+    root = math.sqrt(d)
+    return Exercise(
+        f"The query of one token is $q = {shown(q)}$, the key of another $k = {shown(k)}$, with $d_k = {d}$."
+        " What score does attention give this key before the softmax?",
+        Numbers(1, 2),
+        (product / root,),
+        (
+            f"The dot product: $q \\cdot k = {product}$.",
+            f"Divided by $\\sqrt{{{d}}} = {root:.3f}$: **{product / root:.2f}**.",
+        ),
+        mistakes(
+            ((product,), "You forgot to divide by $\\sqrt{d_k}$: that is the bare dot product."),
+            ((product / d,), "You divided by $d_k$ itself. Divide by its square root."),
+            ((product * root,), "You multiplied by $\\sqrt{d_k}$ instead of dividing."),
+        ),
+        see("attention", attention_view="scores"),
+        {"q": q, "k": k},
+    )
+
+
+def row(rng: Random) -> Exercise:
+    places = rng.choice([4, 5])
+    at = rng.randint(1, places - 2)  # something is hidden, and something is left to share
+    scores = [rng.randint(-4, 6) / 2 for _ in range(places)]
+    kept = [s if key <= at else NOTHING for key, s in enumerate(scores)]
+    weights = softmax(kept)
+    whole = softmax(scores)
+    late = tuple(w if key <= at else 0.0 for key, w in enumerate(whole))
+    zeros = softmax([s if key <= at else 0.0 for key, s in enumerate(scores)])
+    short = softmax([s if key < at else NOTHING for key, s in enumerate(scores)])
+    powers = " + ".join(f"e^{{{s:g}}}" for s in scores[: at + 1])
+    return Exercise(
+        f"The scores of token {at + 1} of {places} with all tokens are ${shown(scores, 1)}$, already divided"
+        f" by $\\sqrt{{d_k}}$. Apply the causal mask and the softmax: what are its {places} weights?",
+        Numbers(places, 2),
+        weights,
+        (
+            f"Token {at + 1} may see tokens 1 to {at + 1}. The others get $-\\infty$: ${shown(kept, 1)}$.",
+            f"The softmax divides each $e^s$ by ${powers} ="
+            f" {sum(math.exp(s) for s in scores[: at + 1]):.3f}$; $e^{{-\\infty}} = 0$.",
+            f"The weights: **{shown(weights, 2)}**. They sum to 1.",
+        ),
+        mistakes(
+            (late, "You masked after the softmax: what is left no longer sums to 1."),
+            (whole, "The mask is missing: this token attends to later tokens."),
+            (zeros, "You masked with 0 instead of $-\\infty$: $e^0$ is 1, not 0."),
+            (short, "Off by one: a token may attend to itself too."),
+        ),
+        see("attention", attention_view="mask"),
+        {"scores": scores, "at": at},
+    )
+
+
+def single_head(rng: Random) -> Exercise:
+    """Asks for the middle token of three, so that the mask hides one position and leaves two."""
+    x = [_row(rng, 2, -1, 2) for _ in range(3)]
+    w_q, w_k, w_v = ([_row(rng, 2, -1, 2) for _ in range(2)] for _ in range(3))
+    q, k, v = ([times(row, w) for row in x] for w in (w_q, w_k, w_v))
+    root = math.sqrt(2)
+
+    def out(query: Row, keys: Sequence[Row], values: Sequence[Row], scale: float = root) -> tuple[float, ...]:
+        return mixed(softmax([dot(query, key) / scale for key in keys]), values)
+
+    scores = [dot(q[1], key) / root for key in k]
+    weights = softmax(scores[:2])
+    late = mixed(softmax(scores)[:2], v[:2])
+    return Exercise(
+        f"Three tokens, $d = 2$: $x = {matrix(x)}$. One head with $W_Q = {matrix(w_q)}$, $W_K ="
+        f" {matrix(w_k)}$, $W_V = {matrix(w_v)}$ (row by row; a token is a row, $q = x W_Q$), a causal mask,"
+        " no $W_O$. What is the head's output for the **second** token?",
+        Numbers(2, 2),
+        out(q[1], k[:2], v[:2]),
+        (
+            f"$q_2 = {shown(q[1])}$; the keys it may attend to: $k_1 = {shown(k[0])}$, $k_2 ="
+            f" {shown(k[1])}$.",
+            f"Scores $q_2 \\cdot k / \\sqrt{{2}}$: ${shown(scores[:2], 2)}$; the third is masked.",
+            f"Softmax: ${shown(weights, 3)}$.",
+            f"Values $v_1 = {shown(v[0])}$, $v_2 = {shown(v[1])}$, weighted and summed:"
+            f" **{shown(out(q[1], k[:2], v[:2]), 2)}**.",
+        ),
+        mistakes(
+            (out(q[1], k[:2], v[:2], 1.0), "You forgot to divide the scores by $\\sqrt{d_k}$."),
+            (out(k[1], q[:2], v[:2]), "You swapped them: the query is the second token's."),
+            (out(q[1], k, v), "The mask is missing: the third token must not be seen."),
+            (late, "You masked after the softmax: the weights no longer sum to 1."),
+            (out(q[1], k[:2], x[:2]), "You averaged the tokens themselves. Average the values, $x W_V$."),
+        ),
+        see("attention", attention_view="heads"),
+        {"x": x, "w_q": w_q, "w_k": w_k, "w_v": w_v},
+    )
+
+
+def split(rng: Random) -> Exercise:
+    q, k = _row(rng, 4, 0, 9), _row(rng, 4, 0, 9)
+    heads = (dot(q[:2], k[:2]), dot(q[2:], k[2:]))
+    root = math.sqrt(2)
+    return Exercise(
+        f"$q = {shown(q)}$ and $k = {shown(k)}$, with $d = 4$ and $H = 2$ heads. What dot product does each"
+        " head compute? (Unscaled: two numbers, head 1 first.)",
+        Numbers(2),
+        heads,
+        (
+            f"Each head has $d / H = 2$ numbers: head 1 the first two, ${shown(q[:2])} \\cdot {shown(k[:2])}"
+            f" = {heads[0]}$.",
+            f"Head 2 the last two: ${shown(q[2:])} \\cdot {shown(k[2:])} = {heads[1]}$.",
+            f"**{shown(heads)}**. Their sum {sum(heads)} is what a single head would have.",
+        ),
+        mistakes(
+            (
+                (dot(q[::2], k[::2]), dot(q[1::2], k[1::2])),
+                "You took every other number. A head has a contiguous slice: the first $d/H$, the next"
+                " $d/H$.",
+            ),
+            ((sum(heads), sum(heads)), "Each head used all $d$ numbers. It only has $d/H$ of them."),
+            (heads[::-1], "Those are the right numbers in the wrong order: head 1 comes first."),
+            (
+                (heads[0] / root, heads[1] / root),
+                "You divided by $\\sqrt{d_k}$; here you are asked for the bare dot product.",
+            ),
+        ),
+        see("shapes", shapes_view="hand"),
+        {"q": q, "k": k},
+    )
+
+
+def spread(rng: Random) -> Exercise:
+    d, heads = rng.choice([(64, 4), (128, 8), (256, 4), (320, 5), (512, 8), (768, 12), (1024, 4), (288, 6)])
+    wide = d // heads
+    return Exercise(
+        f"All entries of $q$ and $k$ are independent, with mean 0 and variance 1. A model has $d = {d}$ and"
+        f" $H = {heads}$ heads. What is the standard deviation of a score $q \\cdot k$ of **one head**,"
+        " before it is scaled?",
+        Numbers(1, 2),
+        (math.sqrt(wide),),
+        (
+            f"One head has $d_k = {d} / {heads} = {wide}$ numbers.",
+            f"A dot product sums {wide} products of variance 1: its variance is {wide}.",
+            f"Standard deviation: $\\sqrt{{{wide}}}$ = **{math.sqrt(wide):.2f}**. That is why scores are"
+            " divided by it.",
+        ),
+        mistakes(
+            ((wide,), "That is the variance. The standard deviation is its square root."),
+            ((math.sqrt(d),), "You used $d$, but a head only has $d/H$ numbers."),
+            ((1.0,), "That is the standard deviation *after* dividing by $\\sqrt{d_k}$."),
+            ((d,), "You used $d$, but a head only has $d/H$; and that is a variance."),
+        ),
+        see("attention", attention_view="scores"),
+        {"d": d, "heads": heads},
+    )
+
+
+def self_term(rng: Random) -> Exercise:
+    d = rng.choice([16, 25, 36, 49, 64, 81, 100, 144, 196, 256, 324, 400])
+    return Exercise(
+        "Attention without $W_Q$ and $W_K$: the score of two tokens is $e_i \\cdot e_j / \\sqrt{d}$. The"
+        f" embeddings have $d = {d}$ entries of mean 0 and variance 1. What is a token's score **with"
+        " itself**, on average?",
+        Numbers(1, 1),
+        (math.sqrt(d),),
+        (
+            f"$e \\cdot e$ is a sum of {d} squares, each 1 on average: {d}.",
+            f"Divided by $\\sqrt{{{d}}} = {math.sqrt(d):.0f}$: **{math.sqrt(d):.1f}**, while scores with"
+            " others have mean 0 and standard deviation 1: the softmax puts its weight on the diagonal.",
+        ),
+        mistakes(
+            ((d,), "You forgot to divide by $\\sqrt{d}$."),
+            ((1.0,), "You divided by $d$. Divide by its square root."),
+            ((0.0,), "That is the mean with *other* tokens. With itself, all terms are squares."),
+        ),
+        see("attention", attention_view="scores", attention_scores="self"),
+        {"d": d},
+    )
+
+
+TASKS = (
+    ("score", "A scaled score", score),
+    ("row", "A row under the mask", row),
+    ("one-head", "One head by hand", single_head),
+    ("split", "Two heads", split),
+    ("spread", "Why √d", spread),
+    ("self-term", "A token's score with itself", self_term),
+)

@@ -1,0 +1,69 @@
+"""The KV cache: its bytes, and the work that it saves."""
+
+from __future__ import annotations
+
+from random import Random
+
+from studies.exercises.exercise import Exercise, mistakes, see
+from studies.exercises.forms import Numbers
+
+MIB = 2**20
+
+
+def size(rng: Random) -> Exercise:
+    layers, kv, wide = rng.choice([12, 16, 24, 32]), rng.choice([2, 4, 8]), rng.choice([64, 128])
+    heads, length, width = kv * rng.choice([2, 4]), rng.choice([1024, 2048, 4096]), rng.choice([2, 4])
+    numbers = 2 * layers * kv * wide * length
+    result = numbers * width / MIB
+    return Exercise(
+        f"{layers} layers, {heads} query heads that share {kv} KV heads of {wide} numbers. How many MB"
+        f" ($2^{{20}}$ bytes) does the KV cache of one text of {length:,} tokens take, at {width} bytes per"
+        " number?",
+        Numbers(1, 1, "MB"),
+        (result,),
+        (
+            f"Keys *and* values: $2 \\cdot L \\cdot H_{{kv}} \\cdot d_{{head}}$ = 2 · {layers} · {kv} ·"
+            f" {wide} = {2 * layers * kv * wide:,} numbers per token.",
+            f"Times {length:,} tokens times {width} bytes = {numbers * width:,} bytes.",
+            f"Divided by 1,048,576: **{result:,.1f} MB**.",
+        ),
+        mistakes(
+            ((result / 2,), "You forgot the factor 2: both keys and values are cached."),
+            ((result * heads / kv,), "You counted query heads. Only the KV heads are cached."),
+            ((result / width,), f"That is the count of numbers. Each takes {width} bytes."),
+            ((result / layers,), "That is only one layer. Every layer has its own cache."),
+            ((numbers * width / 1e6,), "You divided by a million. Here 1 MB is $2^{20}$ bytes."),
+            ((result / kv,), "That is only one KV head. All of them are cached."),
+        ),
+        see("generation", generation_view="cache"),
+        {"layers": layers, "kv": kv, "wide": wide, "heads": heads, "length": length, "width": width},
+    )
+
+
+def rows(rng: Random) -> Exercise:
+    prompt, new = rng.randint(5, 60), rng.randint(5, 60)
+    naive = sum(prompt + step for step in range(new))
+    kept = prompt + new - 1
+    return Exercise(
+        f"After a prompt of {prompt} tokens, {new} new tokens are written one by one, **without** a KV cache."
+        " How many rows of keys does one layer compute in all? (The last new token is never read.)",
+        Numbers(),
+        (naive,),
+        (
+            f"For the first new token it reads {prompt} tokens, for the next {prompt + 1}, for the last"
+            f" {prompt + new - 1}.",
+            f"Their sum: {new} · ({prompt} + {prompt + new - 1}) / 2 = **{naive:,}**. With a cache: {kept}.",
+        ),
+        mistakes(
+            ((kept,), "That is *with* a cache: each token's key is computed once."),
+            ((new * (prompt + new),), "The text is not that long from the start: it grows token by token."),
+            ((naive + new,), "Off by one: the first new token needs only the prompt."),
+            ((naive - new * prompt,), "The prompt is read again at every step too."),
+            ((new * prompt,), "The new tokens are read too: the text grows."),
+        ),
+        see("generation", generation_view="cache"),
+        {"prompt": prompt, "new": new},
+    )
+
+
+TASKS = (("size", "The cache's bytes", size), ("rows", "Without a cache", rows))

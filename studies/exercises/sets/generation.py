@@ -1,0 +1,137 @@
+"""From logits to a token: temperature, top-k, top-p."""
+
+from __future__ import annotations
+
+import math
+from random import Random
+
+from studies.exercises.arithmetic import shown, softmax
+from studies.exercises.exercise import Exercise, Mistake, mistakes, see
+from studies.exercises.forms import Numbers, Pick
+
+
+def temperature(rng: Random) -> Exercise:
+    logits = [float(logit) for logit in rng.sample(range(-2, 5), 3)]
+    tau = rng.choice([0.5, 0.8, 1.5, 2.0])
+    right = softmax([logit / tau for logit in logits])
+    plain = softmax(logits)
+    cooled = tuple(p / tau for p in plain)
+    return Exercise(
+        f"The logits of three tokens are ${shown(logits, 1)}$. What are their probabilities at temperature"
+        f" $\\tau = {tau}$?",
+        Numbers(3, 2),
+        right,
+        (
+            f"Divide by $\\tau$ first: ${shown([logit / tau for logit in logits], 2)}$.",
+            f"Then the softmax: **{shown(right, 2)}**. At $\\tau = 1$ it would be {shown(plain, 2)}.",
+        ),
+        mistakes(
+            (softmax([logit * tau for logit in logits]), "You multiplied by $\\tau$. Divide by it."),
+            (plain, "That is temperature 1: divide the logits by $\\tau$ first."),
+            (cooled, "You divided the probabilities. It is the *logits* that are divided."),
+        ),
+        see("sampling", sampling_view="temperatures"),
+        {"logits": logits, "tau": tau},
+    )
+
+
+def _shares(rng: Random, count: int) -> list[int]:
+    """Different percentages that sum to 100, largest first."""
+    while True:
+        cuts = sorted(rng.sample(range(2, 99), count - 1))
+        parts = [b - a for a, b in zip([0, *cuts], [*cuts, 100], strict=True)]
+        if len(set(parts)) == count and min(parts) >= 3:
+            return sorted(parts, reverse=True)
+
+
+def top_k(rng: Random) -> Exercise:
+    shares = _shares(rng, 6)
+    k = rng.randint(2, 4)
+    result = shares[0] / sum(shares[:k])
+    return Exercise(
+        f"Six tokens have the probabilities {', '.join(f'{p / 100:.2f}' for p in shares)}. After **top-k with"
+        f" $k = {k}$**: what is the probability of the likeliest token?",
+        Numbers(1, 3),
+        (result,),
+        (
+            f"The {k} likeliest remain; together they have {sum(shares[:k]) / 100:.2f}.",
+            f"Renormalised: {shares[0] / 100:.2f} / {sum(shares[:k]) / 100:.2f} = **{result:.3f}**.",
+        ),
+        mistakes(
+            ((shares[0] / 100,), "The others are removed, so the rest has to be renormalised to sum to 1."),
+            ((shares[0] / sum(shares[: k + 1]),), f"Off by one: that keeps {k + 1} tokens."),
+            ((shares[0] / sum(shares[: k - 1]),), f"Off by one: that keeps only {k - 1}."),
+            ((1 / k,), "The tokens that remain are not equally likely."),
+        ),
+        see("sampling", sampling_view="stages"),
+        {"shares": shares, "k": k},
+    )
+
+
+def top_p(rng: Random) -> Exercise:
+    """Asks for the smallest set of likeliest tokens whose probabilities reach p (Holtzman et al. 2020)."""
+    names = "ABCDEF"
+    while True:
+        shares = _shares(rng, 6)
+        p = rng.choice([50, 60, 70, 75, 80, 85, 90])
+        sums = [sum(shares[: end + 1]) for end in range(6)]
+        size = next(place for place, total in enumerate(sums, 1) if total >= p)
+        if 2 <= size <= 4 and p not in sums:
+            break
+    below = frozenset(names[place] for place in range(6) if shares[place] >= 100 - p)
+    right = frozenset(names[:size])
+    mistakes = [
+        Mistake(frozenset(names[: size - 1]), "You stopped before $p$ was reached: add one more."),
+        Mistake(frozenset(names[: size + 1]), "One too many: $p$ was already reached."),
+    ]
+    if below and all(below != mistake.value for mistake in mistakes) and below != right:
+        mistakes.append(
+            Mistake(below, "$p$ is not a per-token threshold: add up from the likeliest until $p$.")
+        )
+    listed = ", ".join(f"{name} {share / 100:.2f}" for name, share in zip(names, shares, strict=True))
+    return Exercise(
+        f"Probabilities: {listed}. Which tokens remain after **top-p with $p = {p / 100:g}$**?",
+        Pick(tuple(names)),
+        right,
+        (
+            "Added up, the likeliest first: "
+            + ", ".join(f"{total / 100:.2f}" for total in sums[: size + 1])
+            + " ...",
+            f"{p / 100:g} is reached with {size} tokens: **{', '.join(sorted(right))}**.",
+        ),
+        tuple(mistakes),
+        see("sampling", sampling_view="stages"),
+        {"shares": shares, "p": p},
+    )
+
+
+def odds(rng: Random) -> Exercise:
+    """Asks how temperature changes a gap between two logits."""
+    gap, tau = rng.choice([1, 2, 3, 4]), rng.choice([0.5, 0.8, 1.25, 1.6, 2.0])
+    right = math.exp(gap / tau)
+    return Exercise(
+        f"The logit of one token is {gap} larger than that of another. At temperature $\\tau = {tau}$, how"
+        " many times as likely is it?",
+        Numbers(1, 2),
+        (right,),
+        (
+            "The softmax divides both by the same sum, so only the difference counts: $e^{\\Delta / \\tau}$.",
+            f"$e^{{{gap} / {tau}}} = e^{{{gap / tau:g}}}$ = **{right:.2f}**.",
+        ),
+        mistakes(
+            ((math.exp(gap * tau),), "You multiplied by $\\tau$. Divide by it."),
+            ((math.exp(gap),), "That is temperature 1."),
+            ((math.exp(gap) / tau,), "Divide by $\\tau$ before the exponential."),
+            ((gap / tau,), "That is the scaled difference. The ratio is its exponential."),
+        ),
+        see("sampling", sampling_view="temperatures"),
+        {"gap": gap, "tau": tau},
+    )
+
+
+TASKS = (
+    ("temperature", "Warmer and colder", temperature),
+    ("odds", "How many times as likely", odds),
+    ("top-k", "Top-k", top_k),
+    ("top-p", "Top-p", top_p),
+)

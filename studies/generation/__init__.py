@@ -1,0 +1,1 @@
+"""Writing beyond the engine's loop: beams, branches, single rows, and how likely a text was."""

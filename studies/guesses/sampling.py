@@ -1,0 +1,45 @@
+"""Guesses about one row of logits: the tokens that top-p keeps, and the effect of a lower temperature."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.config import SampleConfig
+from engine.sample import stages
+from studies.guesses import Truth, closest
+
+NUCLEUS = 0.9
+COLD = 0.5  # half of the temperature 1
+LEVEL = 1.1  # a favourite not that many times as likely as the second: no power of it is told from it
+
+
+def nucleus(logits: np.ndarray) -> Truth | None:
+    """Counts the tokens that top-p 0.9 leaves of logits (vocab,) at temperature 1.
+
+    Offered beside it: "each", those that have a probability of 0.1 or more; "share", 90% of the vocabulary;
+    "below", those whose sum is still below 0.9, one too few.
+    """
+    first, *_, last = stages(logits, SampleConfig(temperature=1.0, top_p=NUCLEUS), ())
+    guesses = {
+        "sum": float(last.remaining),
+        "each": float((first.probabilities >= 1 - NUCLEUS).sum()),
+        "share": float(round(NUCLEUS * len(logits))),
+        "below": float(last.remaining - 1),
+    }
+    result = closest(last.remaining, {name: n for name, n in guesses.items() if n > 0}, within=0.0)
+    if result is None:
+        return None
+    mass = float(np.sort(first.probabilities)[::-1][: last.remaining].sum(dtype=np.float64))
+    return Truth(result.right, result.offered, dict(result.numbers) | {"mass": mass})
+
+
+def colder(logits: np.ndarray) -> Truth | None:
+    """Compares the odds of the favourite of logits (vocab,) over the second at temperature 0.5 with its odds
+    r at 1: "squared" r^2 is right, "doubled" would be 2 r, "same" r. None where r is hardly above 1.
+    """
+    second, first = np.sort(logits.astype(np.float64))[-2:]
+    ratio = float(np.exp(first - second))
+    if not LEVEL <= ratio < 1e4:
+        return None
+    guesses = {"squared": ratio**2, "doubled": ratio / COLD, "same": ratio}
+    return closest(float(np.exp((first - second) / COLD)), guesses, within=0.1)

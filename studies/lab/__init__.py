@@ -1,0 +1,1 @@
+"""Faults, the doctor, and a second implementation."""

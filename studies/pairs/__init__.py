@@ -1,0 +1,1 @@
+"""Encoder-decoders: model, data, training and writing."""

@@ -1,0 +1,1 @@
+"""Published models, read strictly, and our own, written for other programs."""

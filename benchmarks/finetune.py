@@ -22,8 +22,8 @@ from torch import Tensor
 from benchmarks.report import Goals, finish, table
 from engine.config import ModelConfig
 from engine.model import Transformer, build
-from engine.presets import PRESETS
 from studies.after.finetune import IGNORED, FinetuneRecipe, FinetuneStep, fine_tune_on
+from studies.costs.presets import PRESETS
 from studies.weights.export.hugging_face import plan
 
 GOALS: Goals = {"vs_peft": (">=", 1.0)}

@@ -17,11 +17,11 @@ from typing import Any, cast
 from engine.config import TrainConfig
 from engine.data import corpora
 from engine.data.corpus import Corpus
-from engine.presets import PRESETS
 from engine.training.numerics import keep_memory
 from engine.training.records import Evaluation
 from engine.training.train import train
 from studies.attention.head_scores import formed, head_scores, strongest
+from studies.costs.presets import PRESETS
 
 # Name -> (what of the model, what of the training) is otherwise.
 OTHERWISE: Mapping[str, tuple[dict[str, Any], dict[str, Any]]] = {

@@ -28,8 +28,8 @@ import torch
 from benchmarks.report import Goals, finish, table
 from engine.config import ModelConfig, SampleConfig
 from engine.model import Transformer, build
-from engine.presets import PRESETS
 from engine.sample import generate
+from studies.costs.presets import PRESETS
 
 TOKENS = 256
 CLASSIC = replace(

@@ -21,9 +21,9 @@ from typing import Any
 
 from benchmarks.report import Goals, finish, table
 from engine.data import corpora
-from engine.presets import PRESETS
 from runs import profiles
 from runs.manager import RunManager, RunSpec
+from studies.costs.presets import PRESETS
 from tests.browser.server import ARGUMENTS, chromium_path, serve
 
 STEPS = 5_000  # more than any measurement here needs, and what the hosted profile allows

@@ -24,13 +24,13 @@ from engine.config import ModelConfig, TrainConfig
 from engine.data import corpora
 from engine.data.corpus import Corpus
 from engine.model import build
-from engine.presets import PRESETS
 from engine.training.numerics import choose, keep_memory
 from engine.training.optim import layout
 from engine.training.records import Evaluation, Step
 from engine.training.train import train
 from studies.attention.head_scores import head_scores
 from studies.costs.ledger import ledger
+from studies.costs.presets import PRESETS
 
 Otherwise = tuple[Mapping[str, Any], Mapping[str, Any]]  # what of the model, what of the training
 

@@ -32,10 +32,10 @@ from benchmarks.recipes import NANOGPT_BATCH, NANOGPT_STEPS
 from benchmarks.report import Goals, finish, table
 from engine.config import Precision, TrainConfig
 from engine.data import corpora
-from engine.presets import PRESETS
 from engine.training.numerics import choose, has_bfloat16, keep_memory
 from engine.training.records import Evaluation
 from engine.training.train import train
+from studies.costs.presets import PRESETS
 
 PRESET = PRESETS["fast"]
 TRAIN = cast(TrainConfig, PRESET.train)

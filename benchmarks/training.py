@@ -33,10 +33,10 @@ from benchmarks.peers import EncoderGPT, PlainStep, hugging_face
 from benchmarks.report import Goals, finish, table
 from engine.config import ModelConfig, TrainConfig
 from engine.model import build
-from engine.presets import PRESETS
 from engine.training.batches import Batch, loss_of
 from engine.training.numerics import choose, keep_memory, onednn_is_exact
 from engine.training.optim import Optimiser
+from studies.costs.presets import PRESETS
 
 CONFIGS = {
     "A": (128, 4, 4, 64, 12),

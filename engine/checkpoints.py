@@ -1,8 +1,6 @@
 """Models and training states on disk: safetensors and JSON, read strictly, never pickled.
 
-A checkpoint is a folder (or a zip of it): model.safetensors, config.json, tokenizer.json, metrics.json. Its
-configuration says which kind of model it is: one with a `decoder` is an encoder-decoder, one with `labels` a
-classifier, any other a Transformer.
+A checkpoint is a folder (or a zip of it): model.safetensors, config.json, tokenizer.json, metrics.json.
 A snapshot of a training is one safetensors file with its JSON in the header.
 """
 
@@ -19,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, TypeVar
+from typing import Any, Protocol
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -28,21 +26,16 @@ from safetensors.torch import save as save_tensors
 from torch import Tensor, nn
 
 from engine import safetensors_header
-from engine.config import ModelConfig, ResolvedConfig, Seq2SeqConfig
+from engine.config import ModelConfig, ResolvedConfig
 from engine.data.tokenizers import Storable
 from engine.data.tokenizers.stored import tokenizer_from_dict
 from engine.errors import CheckpointError, GlassformerError, without_paths
 from engine.model import Transformer, build
-from engine.parts.registry import HEALTHY, Parts
+from engine.parts.registry import HEALTHY, PARTS, Parts, parts_of
 from engine.training.records import TrainState
-from studies.costs.ledger import parameter_formula
-from studies.lab.faults import PARTS, parts_of
-from studies.pairs.seq2seq import Classifier, Seq2Seq, build_classifier, build_pair
-from studies.pairs.tokenizer import PairTokenizer
 
 WEIGHTS, CONFIG, TOKENIZER, METRICS = "model.safetensors", "config.json", "tokenizer.json", "metrics.json"
 FILES = (WEIGHTS, CONFIG, TOKENIZER, METRICS)
-AnyModel = Transformer | Seq2Seq | Classifier
 MAX_ZIP_BYTES = 512 * 2**20  # unpacked; a zip can claim any size
 MAX_JSON_BYTES = 4 * 2**20  # a vocabulary of 65,536 tokens takes half of it
 MAX_LAYERS = 1024  # a block of nothing has no tensors, so their number does not bound this one
@@ -63,41 +56,29 @@ class Checkpoint:
         return sum(p.nbytes for p in self.model.parameters()) + 24 * written
 
 
-@dataclass(frozen=True)
-class PairCheckpoint:
-    """A trained encoder-decoder. `metrics` says how it was trained and what it reached."""
+class Model(Protocol):
+    """A Transformer, or another model with a configuration and parts."""
 
-    model: Seq2Seq
-    tokenizer: PairTokenizer
-    metrics: dict[str, Any]
+    config: Any
+    parts: Parts
 
-
-@dataclass(frozen=True)
-class LabelCheckpoint:
-    """A trained classifier; `labels` by the index of their logit."""
-
-    model: Classifier
-    tokenizer: PairTokenizer
-    labels: tuple[str, ...]
-    metrics: dict[str, Any]
-
-
-AnyCheckpoint = Checkpoint | PairCheckpoint | LabelCheckpoint
-K = TypeVar("K", PairCheckpoint, LabelCheckpoint)
+    def named_parameters(self) -> Iterator[tuple[str, nn.Parameter]]: ...
 
 
 def save(
     folder: Path | str,
-    model: AnyModel,
+    model: Model,
     tokenizer: Storable,
     metrics: Mapping[str, Any],
     dtype: torch.dtype = torch.float32,
-    labels: tuple[str, ...] = (),
+    config: Mapping[str, Any] | None = None,
 ) -> None:
-    """Writes the four files of a model, each whole or not at all; weights are stored in `dtype`."""
+    """Writes the four files of a model, each whole or not at all; weights are stored in `dtype`. `config` is
+    written where the model's own does not say all.
+    """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    for name, data in _files(model, tokenizer, metrics, dtype, labels).items():
+    for name, data in _files(model, tokenizer, metrics, dtype, config).items():
         write_whole(folder / name, data)
 
 
@@ -108,71 +89,6 @@ def load(folder: Path | str) -> Checkpoint:
     folder = Path(folder)
     files = {name: read(folder / name) for name in FILES}
     return _assemble(files, *architecture(files[CONFIG], folder.name), folder.name)
-
-
-def load_pair(folder: Path | str) -> PairCheckpoint:
-    """Reads an encoder-decoder, as `load` reads a Transformer."""
-    return _load_as(PairCheckpoint, "an encoder-decoder", folder)
-
-
-def load_labels(folder: Path | str) -> LabelCheckpoint:
-    """Reads a classifier, as `load` reads a Transformer."""
-    return _load_as(LabelCheckpoint, "a classifier", folder)
-
-
-def _load_as(kind: type[K], called: str, folder: Path | str) -> K:
-    where, files = Path(folder).name, {name: read(Path(folder) / name) for name in FILES}
-    config, tokenizer, metrics = (json_object(files[name], name, where) for name in FILES[1:])
-    try:
-        tensors = load_tensors(files[WEIGHTS])
-    except (SafetensorError, ValueError, KeyError) as error:
-        raise CheckpointError(f"{where}: {WEIGHTS} is damaged or cut short ({error})") from error
-    result = checkpoint_of(config, tokenizer, tensors, metrics, where)
-    if not isinstance(result, kind):
-        raise CheckpointError(f"{where}: {CONFIG} is not that of {called}")
-    return result
-
-
-def checkpoint_of(
-    config: Mapping[str, Any],
-    tokenizer: Mapping[str, Any],
-    tensors: Mapping[str, Tensor],
-    metrics: dict[str, Any],
-    where: str,
-) -> AnyCheckpoint:
-    """Returns a trained model of any kind, built from the contents of its files or of a snapshot. Raises
-    CheckpointError, beginning with `where`, for the first thing that does not fit.
-    """
-    values = dict(config)
-    try:
-        parts = parts_of(str(values.pop("parts", HEALTHY.name)))
-        symbols = tokenizer_from_dict(tokenizer)
-        if "decoder" in values:
-            pair = Seq2SeqConfig.from_dict(values).validate()
-            _check_sizes(where, symbols, pair.encoder, pair.decoder)
-            model: AnyModel = build_pair(pair, device="meta", parts=parts)
-        else:
-            single = ModelConfig.from_dict(values["encoder"] if "labels" in values else values).validate()
-            _check_sizes(where, symbols, single)
-            if "labels" in values:
-                labels = values["labels"]
-                if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
-                    raise CheckpointError(f"{CONFIG} must list the labels")
-                model = build_classifier(single, len(labels), device="meta", parts=parts)
-            else:
-                model = build(single, device="meta", parts=parts)
-    except (GlassformerError, TypeError, AttributeError, KeyError) as error:
-        raise CheckpointError(f"{where}: {error}") from error
-    filled(model, tensors, where)
-    parts.mode(model, False)
-    model.requires_grad_(False)
-    if isinstance(model, Transformer):
-        return Checkpoint(model, model.config, symbols, metrics)
-    if not isinstance(symbols, PairTokenizer):
-        raise CheckpointError(f"{where}: {TOKENIZER} has no symbols to begin and to end with")
-    if isinstance(model, Seq2Seq):
-        return PairCheckpoint(model, symbols, metrics)
-    return LabelCheckpoint(model, symbols, tuple(labels), metrics)
 
 
 def read(path: Path) -> bytes:
@@ -186,12 +102,12 @@ def read(path: Path) -> bytes:
 
 
 def pack(
-    model: AnyModel, tokenizer: Storable, metrics: Mapping[str, Any], labels: tuple[str, ...] = ()
+    model: Model, tokenizer: Storable, metrics: Mapping[str, Any], config: Mapping[str, Any] | None = None
 ) -> bytes:
     """Returns the same four files as one zip, for a download; weights in float32."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in _files(model, tokenizer, metrics, torch.float32, labels).items():
+        for name, data in _files(model, tokenizer, metrics, torch.float32, config).items():
             archive.writestr(name, data)
     return buffer.getvalue()
 
@@ -207,7 +123,7 @@ def unpack(data: bytes, allow: Callable[[ModelConfig, Parts], None] | None = Non
             entries = _entries(archive)
             config_file = _read_entry(archive, entries[CONFIG], MAX_JSON_BYTES)
             config, parts = architecture(config_file, where, allow)
-            most = {WEIGHTS: safetensors_header.most_bytes(parameter_formula(config, parts))}
+            most = {WEIGHTS: safetensors_header.most_bytes(_numbers(_blank(config, parts, where)))}
             files = {
                 name: _read_entry(archive, info, most.get(name, MAX_JSON_BYTES))
                 for name, info in entries.items()
@@ -318,14 +234,13 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 def _files(
-    model: AnyModel,
+    model: Model,
     tokenizer: Storable,
     metrics: Mapping[str, Any],
     dtype: torch.dtype,
-    labels: tuple[str, ...],
+    config: Mapping[str, Any] | None,
 ) -> dict[str, bytes]:
-    config = model.config.to_dict()
-    described = {"encoder": config, "labels": list(labels)} if labels else config
+    described = model.config.to_dict() if config is None else dict(config)
     return {
         WEIGHTS: stored(dict(model.named_parameters()), dtype),
         CONFIG: json_bytes(described | _made_of(model.parts)),
@@ -342,8 +257,8 @@ def _made_of(parts: Parts) -> dict[str, str]:
     """Returns the config entry of unhealthy parts. Raises CheckpointError for parts without a name."""
     if PARTS.get(parts.name) is not parts:
         raise CheckpointError(
-            f"a model made of {parts.name!r} cannot be saved: nobody could load it. Give its parts a name in"
-            " studies/lab/faults"
+            f"a model made of {parts.name!r} cannot be saved: nobody could load it. Enter its parts in"
+            " engine.parts.registry.PARTS"
         )
     return {} if parts is HEALTHY else {"parts": parts.name}
 
@@ -364,7 +279,7 @@ def architecture(
             allow(config, parts)
     except (GlassformerError, TypeError) as error:
         raise CheckpointError(f"{where}: {error}") from error
-    _check_sizes(where, None, config)
+    check_sizes(where, None, config)
     return config, parts
 
 
@@ -381,22 +296,21 @@ def tokenizer_for(config: ModelConfig, data: bytes, where: str) -> Storable:
         tokenizer = tokenizer_from_dict(json_object(data, TOKENIZER, where))
     except (GlassformerError, TypeError) as error:
         raise CheckpointError(f"{where}: {error}") from error
-    _check_sizes(where, tokenizer, config)
+    check_sizes(where, tokenizer, config)
     return tokenizer
 
 
-def _check_sizes(where: str, tokenizer: Storable | None, *configs: ModelConfig) -> None:
-    for config in configs:
-        if config.n_layers > MAX_LAYERS:
-            raise CheckpointError(
-                f"{where}: n_layers = {config.n_layers:,}, but at most {MAX_LAYERS:,} are read"
-            )
-        spare = 0 if isinstance(tokenizer, PairTokenizer) else 1  # an encoder has one id more, its mask
-        if tokenizer is not None and not 0 <= config.vocab_size - tokenizer.vocab_size <= spare:
-            raise CheckpointError(
-                f"{where}: the config has vocab_size {config.vocab_size}, but the tokenizer knows"
-                f" {tokenizer.vocab_size} tokens"
-            )
+def check_sizes(where: str, tokenizer: Storable | None, config: ModelConfig, spare: int = 1) -> None:
+    """Raises CheckpointError for too many layers, or a vocabulary that is not the tokenizer's. It may have
+    `spare` ids more, such as an encoder's mask.
+    """
+    if config.n_layers > MAX_LAYERS:
+        raise CheckpointError(f"{where}: n_layers = {config.n_layers:,}, but at most {MAX_LAYERS:,} are read")
+    if tokenizer is not None and not 0 <= config.vocab_size - tokenizer.vocab_size <= spare:
+        raise CheckpointError(
+            f"{where}: the config has vocab_size {config.vocab_size}, but the tokenizer knows"
+            f" {tokenizer.vocab_size} tokens"
+        )
 
 
 def model_from(
@@ -404,7 +318,8 @@ def model_from(
 ) -> Transformer:
     """Reads a model's weights from a safetensors file. Raises CheckpointError if they do not fit."""
     # The tensors bound the model's size: a config that asks for more is refused before any memory is taken.
-    wanted = parameter_formula(config, parts)
+    model = _blank(config, parts, where)
+    wanted = _numbers(model)
     try:
         held = safetensors_header.numbers(data)
         tensors = load_tensors(data) if held == wanted else {}
@@ -412,7 +327,17 @@ def model_from(
         raise CheckpointError(f"{where}: {name} is damaged or cut short ({error})") from error
     if held != wanted:
         raise CheckpointError(f"{where}: {name} holds {held:,} numbers, but the config calls for {wanted:,}")
-    return model_with(config, tensors, where, parts)
+    return _ready(model, tensors, where)
+
+
+def _blank(config: ModelConfig, parts: Parts, where: str) -> Transformer:
+    """Builds a model that takes no memory. Raises CheckpointError where a tensor has more bytes than can be
+    counted.
+    """
+    try:
+        return build(config, device="meta", parts=parts)
+    except RuntimeError as error:
+        raise CheckpointError(f"{where}: the config calls for too large a model") from error
 
 
 def model_with(
@@ -423,9 +348,16 @@ def model_with(
     """
     if any(name.startswith("model.") for name in tensors):
         tensors = TrainState(0, 0.0, dict(tensors)).weights()
-    model = build(config, device="meta", parts=parts)
+    return _ready(_blank(config, parts, where), tensors, where)
+
+
+def _numbers(model: nn.Module) -> int:
+    return sum(p.numel() for p in model.parameters())
+
+
+def _ready(model: Transformer, tensors: Mapping[str, Tensor], where: str) -> Transformer:
     filled(model, tensors, where)
-    parts.mode(model, False)
+    model.parts.mode(model, False)
     return model.requires_grad_(False)
 
 

@@ -45,6 +45,7 @@ class _LibraryFinder(MetaPathFinder, Loader):
         self._check()
         self.wanted = True
         module = importlib.import_module(spec.name.removeprefix(f"{__name__}."))
+        importlib.import_module("studies")  # with what that adds to the engine: tasks, faults, a fast path
         spec.loader_state = module.__spec__
         return module
 

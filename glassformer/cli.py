@@ -181,10 +181,10 @@ def _speed() -> str:
     import torch
 
     from engine.data import corpora
-    from engine.presets import PRESETS
     from engine.training.records import Step
     from engine.training.train import train
     from runs.profiles import PROFILES
+    from studies.costs.presets import PRESETS
 
     preset, corpus = PRESETS["fast"], corpora.load("python")
     assert preset.train is not None

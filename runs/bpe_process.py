@@ -19,12 +19,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
+from engine.config import bpe_size
+from engine.data.corpora import training_part
 from engine.data.progress import Progress, Steps, finish
 from engine.data.tokenizers import bpe
 from engine.data.tokenizers.bpe import BpeTokenizer, Level, Split
 from engine.errors import TokenizerError
 from runs.process_guards import die_with, end_first
-from studies.tokens import bpe_watch
+from studies.tokens import bpe_watch, bpe_work
 from studies.tokens.bpe_watch import RUNNERS_UP, Watched
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -42,6 +44,16 @@ def learning(
         return (yield from bpe.learning(text, vocab_size, level=level, split=split))
     wanted = bpe.merges_wanted(text, vocab_size, level)
     return (yield from _apart(text, wanted, level, split, 0)).tokenizer
+
+
+def learning_for(text: str, tokenizer: str, most: int | None = None) -> Steps[BpeTokenizer]:
+    """Learns the merges for `engine.data.corpora.from_text`. Raises as it does, and TokenizerError for a text
+    that is more work than `most` (studies.tokens.bpe_work).
+    """
+    part, size = training_part(text), bpe_size(tokenizer) or len(bpe.BYTES)
+    if most is not None:
+        bpe_work.check(part, size, most)
+    return (yield from learning(part, size))
 
 
 def watching(text: str, new_tokens: int, *, level: Level = "byte", split: Split = "words") -> Steps[Watched]:

@@ -21,7 +21,7 @@ from engine.data import corpora
 from engine.data.corpus import Corpus
 from engine.errors import ConfigError, CorpusError
 from engine.parts.registry import Parts
-from engine.presets import ENCODERS, PAIRED, Preset
+from engine.presets import Preset
 from engine.training.records import Control, Record, TrainState
 from engine.training.train import train
 from runs import estimate
@@ -29,7 +29,9 @@ from studies.attention.head_scores import head_scores
 from studies.costs.ledger import ledger
 from studies.pairs import corpora as pair_corpora
 from studies.pairs.dataset import LabelledText, PairedText
+from studies.pairs.encoders import ENCODERS
 from studies.pairs.paired import PAIR_TASKS
+from studies.pairs.presets import PAIRED
 from studies.pairs.train import ASKED, check_settings, check_vocabulary, train_labels, train_pairs
 
 Data = Corpus | PairedText | LabelledText
@@ -86,7 +88,7 @@ class Kind:
 
     def metadata(self, model: ModelConfig, data: Any) -> dict[str, Any]:
         """Returns a snapshot's entries for the model and its tokenizer, JSON-able, as
-        `engine.checkpoints.checkpoint_of` reads them.
+        `studies.pairs.checkpoints.checkpoint_of` reads them.
         """
         return {"model": data.fitted(model).to_dict(), "tokenizer": data.tokenizer.to_dict()}
 
@@ -221,7 +223,7 @@ class Labels(Kind):
 TEXTS, PAIRS, LABELS = Texts(), Pairs(), Labels()
 KINDS: Mapping[str, Kind] = {kind.name: kind for kind in (TEXTS, PAIRS, LABELS)}
 OF_DATA: Mapping[type, Kind] = {Corpus: TEXTS, PairedText: PAIRS, LabelledText: LABELS}
-NAMES = (*corpora.NAMES, *(PAIRS_OF + name for name in PAIR_TASKS), SPEAKERS)
+NAMES = (*corpora.names(), *(PAIRS_OF + name for name in PAIR_TASKS), SPEAKERS)
 
 
 def kind_of(corpus: str) -> Kind:

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 from engine.config import ModelConfig, TrainConfig, bpe_size
 from engine.data.corpora import training_part
 from engine.errors import ConfigError, RunError, TokenizerError
-from engine.parts.registry import HEALTHY, Parts
+from engine.parts.registry import HEALTHY, Parts, parts_of
 from engine.training.batches import MAX_LOGITS
 from runs.cpu_quota import cores, memory
 from runs.kinds import NAMES
 from studies.costs.ledger import BatchShape, activations, parameter_formula
-from studies.lab.faults import parts_of
 from studies.tokens import bpe_work
 
 if TYPE_CHECKING:

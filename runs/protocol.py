@@ -30,7 +30,7 @@ class Train:
     corpus: str
     text: str | None  # path of the file that holds a text of one's own
     folder: str
-    parts: str = "healthy"  # a name of studies.lab.faults.PARTS
+    parts: str = "healthy"  # a name of engine.parts.registry.PARTS
     resume: str | None = None  # path of the snapshot to go on from
     learning_rate: float | None = None  # a peak set by hand before
     prompt: str | None = None  # likewise

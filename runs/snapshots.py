@@ -17,10 +17,11 @@ from typing import Any, TypeVar
 from filelock import FileLock, Timeout
 from torch import Tensor
 
-from engine.checkpoints import AnyCheckpoint, Checkpoint, LabelCheckpoint, checkpoint_of, pack
+from engine.checkpoints import Checkpoint, pack
 from engine.errors import RunError
 from engine.training.records import Evaluation, TrainState
 from runs.history import thin
+from studies.pairs.checkpoints import AnyCheckpoint, LabelCheckpoint, checkpoint_of
 
 T = TypeVar("T")
 Trained = AnyCheckpoint
@@ -192,5 +193,5 @@ def zipped(state: TrainState, meta: Mapping[str, Any], name: str, evaluations: I
         "evaluations": [asdict(e) for e in evaluations if e.step <= state.step],
     }
     trained = opened(meta, state.weights(), metrics)
-    labels = trained.labels if isinstance(trained, LabelCheckpoint) else ()
-    return pack(trained.model, trained.tokenizer, metrics, labels)
+    config = trained.config if isinstance(trained, LabelCheckpoint) else None
+    return pack(trained.model, trained.tokenizer, metrics, config)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from engine.config import ModelConfig, TrainConfig
+from engine.parts.registry import parts_of
 from engine.training.optim import spent
 from engine.training.records import Evaluation, Record, Step
 from runs.events import ID_LENGTH, note
@@ -16,7 +17,6 @@ from runs.kinds import Kind, kind_of
 from runs.processes import Seat
 from runs.protocol import Train
 from runs.snapshots import Saved
-from studies.lab.faults import parts_of
 
 Status = Literal["queued", "starting", "running", "paused", "finished", "stopped", "failed"]
 End = Literal["finished", "stopped", "failed"]
@@ -39,7 +39,7 @@ FOLLOWS: Mapping[Status, frozenset[Status]] = {
 @dataclass(frozen=True)
 class RunSpec:
     """Specification of a training. `corpus` is a name in runs.kinds.NAMES, or "text" for the one
-    in `text`: it says what kind of training this is. `parts` is one in studies.lab.faults.PARTS.
+    in `text`: it says what kind of training this is. `parts` is one in engine.parts.registry.PARTS.
     """
 
     model: ModelConfig

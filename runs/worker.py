@@ -94,8 +94,8 @@ class Session:
 
     def entrant(self) -> Entrant:
         from engine.checkpoints import load_state
+        from engine.parts.registry import parts_of
         from runs.race import Entrant
-        from studies.lab.faults import parts_of
 
         state = load_state(self.order.resume)[0] if self.order.resume else None
         parts = parts_of(self.order.parts)

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Literal
 
 from engine import checkpoints
-from engine.checkpoints import Checkpoint, PairCheckpoint, load_pair
+from engine.checkpoints import Checkpoint
 from engine.errors import RunError
 from runs.kinds import PAIRS, PAIRS_OF
+from studies.pairs.checkpoints import PairCheckpoint, load_pair
 from studies.pairs.paired import PAIR_TASKS
 from studies.pairs.seq2seq import reader_of
 from studies.pairs.tokenizer import SourceTokenizer

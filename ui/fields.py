@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any, get_args, get_type_hints
 
 from engine.config import LEARNED_MIXERS, ModelConfig, TrainConfig
-from engine.presets import PRESETS, Preset
+from engine.presets import Preset
 from studies.costs.cards.norms import NORM_CARDS
+from studies.costs.presets import PRESETS
 from ui.text.markdown import whole
 
 TRAINABLE = {name: preset for name, preset in PRESETS.items() if preset.train is not None}
@@ -202,7 +203,7 @@ PARTS = (
         "embedding_norm",
         "Embedding norm",
         "A norm before the first block, as in BERT and BLOOM.",
-        matters=lambda values: NORM_CARDS[values["norm"]].present,
+        matters=lambda values: values["norm"] != "none",
     ),
 )
 OPTIMISER = (

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from engine.checkpoints import PairCheckpoint
 from engine.config import ResolvedConfig
 from engine.data import corpora
 from engine.data.tokenizers import UNUSED, Tokenizer
 from engine.model import Transformer
 from engine.recording import Recording, record
 from studies.costs.ledger import shape_trace
+from studies.pairs.checkpoints import PairCheckpoint
 from studies.tokens.blanks import BlankTokenizer
 from ui import families, fetching, memo, models, session
 from ui.fit_text import (
@@ -160,7 +160,7 @@ def subject_from(
     """
     at = step if step != NEWEST else max(steps, default=NEWEST)
     corpus = loaded.metrics.get("corpus")
-    known = corpus if corpus in corpora.NAMES else None
+    known = corpus if corpus in corpora.names() else None
     title, repeat = models.title_of(name), models.repeat_of(loaded)
     pair = families.pair_of(name, at)
     return Subject((name, at), title, loaded.model, loaded.tokenizer, text, ids, known, repeat, pair)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from studies.costs.cards.mixers import MixerCard
+from studies.costs.cards.table import card_of
 from studies.costs.ledger import kv_numbers
 from studies.positions.position_table import learned_table
 from studies.positions.rope import turned_by
@@ -63,7 +64,7 @@ FEEDFORWARD = Need(
 
 
 def _card(subject: Subject) -> type[MixerCard]:
-    return subject.model.parts.mixer(subject.config).card
+    return card_of(subject.model.parts.mixer(subject.config))
 
 
 def lacking(needs: tuple[Need, ...], subject: Subject) -> Need | None:

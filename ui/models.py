@@ -17,11 +17,11 @@ from engine.data import corpora
 from engine.data.tokenizers.stored import tokenizer_from_dict
 from engine.errors import GlassformerError
 from engine.model import build
-from engine.presets import PRESETS
 from engine.training.numerics import perplexity
 from runs.kinds import LABELS, PAIRS, Kind
 from runs.snapshot_series import Lapse, open_lapse
 from studies.costs.ledger import parameter_formula
+from studies.costs.presets import PRESETS
 from studies.pairs.paired import PAIR_TASKS
 from studies.tasks.all import MODELLED
 from studies.weights.pretrained import library, pairs, sources

@@ -12,6 +12,7 @@ from engine.errors import ConfigError, CorpusError
 from engine.training.numerics import in_bits
 from runs.state import RunSpec
 from studies.experiments.race_table import Unit
+from studies.tasks.task import Task
 from ui import memo, session
 from ui.background_jobs import Key, known
 from ui.figures.losses import FLOOR
@@ -47,7 +48,8 @@ def baselines(spec: RunSpec, unit: Unit = "nats") -> Mapping[str, float]:
     if corpus is None:
         return {}
     lines = corpus.baselines if unit == "nats" else corpus.baselines_in_bits
-    lowest = corpus.task.floor(spec.model.context) if corpus.task else math.nan
+    task = corpus.task
+    lowest = task.floor(spec.model.context) if isinstance(task, Task) else math.nan
     if not math.isfinite(lowest):
         return lines
     return {**lines, FLOOR: in_bits(lowest) if unit == "bits" else lowest}

@@ -4,44 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import os
-import random
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import torch
 
+from engine.additions import import_additions
 from engine.config import bpe_size
 from engine.data.corpus import VALIDATION_SHARE, Corpus
-from engine.data.progress import Steps
 from engine.data.tokenizers import bpe
 from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import CorpusError
-from runs import bpe_process
-from studies.tasks.all import TASKS
-from studies.tasks.carries import LONG_ADDITIONS
-from studies.tasks.parity import PARITIES
-from studies.tasks.task import Task, problems
-from studies.tokens import bpe_work
 
 SHAKESPEARE_FILE = "tinyshakespeare.txt"
 SHAKESPEARE_SHA256 = "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"
 SHAKESPEARE_URL = "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt"
 SHAKESPEARE_TRAIN = 1_003_854  # characters of its first nine tenths
-PROBLEMS = 20_000  # of a synthetic task, those that are held out included
-STREAM = 200_000  # letters of one that has no problems
 
 Progress = Callable[[int, int], object]  # (bytes so far, bytes in all)
-
-
-def learning(text: str, tokenizer: str, most: int | None = None) -> Steps[bpe.BpeTokenizer]:
-    """Learns the merges for `from_text`, in steps and in a process of its own. Raises as it does, and
-    TokenizerError for a text that is more work than `most` (studies.tokens.bpe_work).
-    """
-    part, size = training_part(text), bpe_size(tokenizer) or len(bpe.BYTES)
-    if most is not None:
-        bpe_work.check(part, size, most)
-    return (yield from bpe_process.learning(part, size))
 
 
 def training_part(text: str) -> str:
@@ -92,35 +72,18 @@ def _checked(text: str) -> tuple[str, int]:
     return text, min(int(len(text) * (1 - VALIDATION_SHARE)), len(text) - 2)
 
 
-def from_task(task: Task, tokenizer: str = "char") -> Corpus:
-    """Makes a corpus of a synthetic task, in characters alone. Raises CorpusError for other tokens."""
-    if tokenizer != "char":
-        raise CorpusError(
-            f"the task {task.title} is written in single characters: the tokenizer must be char, not"
-            f" {tokenizer}"
-        )
-    if task.stream:
-        text = task.draw(random.Random(f"{task.name}-0"), STREAM)
-        return replace(from_text(text, task.name), task=task)
-    held_out = round(PROBLEMS * VALIDATION_SHARE)
-    parts = ["\n" + "".join(line + "\n" for line in p) for p in problems(task, PROBLEMS - held_out, held_out)]
-    letters = CharTokenizer("".join(sorted({"\n", *task.alphabet})))
-    train, validation = (torch.from_numpy(letters.encode_array(part)) for part in parts)
-    return Corpus(task.name, "".join(parts), letters, train, validation, task=task)
-
-
 def load(
     name: str,
     progress: Progress | None = None,
     tokenizer: str = "char",
     cutter: bpe.BpeTokenizer | None = None,
 ) -> Corpus:
-    """Returns the corpus of a name in NAMES; `tokenizer`, `cutter` as in `from_text`. Raises CorpusError."""
-    if name in _ALL_TASKS:
-        return from_task(_ALL_TASKS[name], tokenizer)
-    if name not in CORPORA:
-        raise CorpusError(f"no corpus is called {name!r}; there are {', '.join(NAMES)}")
-    return from_text(CORPORA[name](progress), name, tokenizer, cutter)
+    """Returns the corpus of one of `names()`; `tokenizer`, `cutter` as in `from_text`. Raises CorpusError."""
+    if name not in names():
+        raise CorpusError(f"no corpus is called {name!r}; there are {', '.join(names())}")
+    if name in MADE:
+        return MADE[name](tokenizer)
+    return from_text(TEXTS[name](progress), name, tokenizer, cutter)
 
 
 def shakespeare_path() -> Path | None:
@@ -197,9 +160,15 @@ def _python(progress: Progress | None) -> str:
     return "\n\n".join(text.strip() for _, text in sorted(topics.topics.items())) + "\n"
 
 
-CORPORA: dict[str, Callable[[Progress | None], str]] = {"shakespeare": _shakespeare, "python": _python}
-_ALL_TASKS = TASKS | PARITIES | LONG_ADDITIONS
-NAMES = (*CORPORA, *_ALL_TASKS)
+TEXTS: dict[str, Callable[[Progress | None], str]] = {"shakespeare": _shakespeare, "python": _python}
+# Corpora that are no text but made: their tokenizer -> the corpus. What adds to this module enters its own.
+MADE: dict[str, Callable[[str], Corpus]] = {}
+
+
+def names() -> tuple[str, ...]:
+    """Returns the names of all corpora."""
+    import_additions(__name__)
+    return (*TEXTS, *MADE)
 
 
 def default_name() -> str:

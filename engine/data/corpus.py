@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import torch
@@ -14,10 +14,36 @@ from engine.data.tokenizers import Storable, characters
 from engine.errors import CorpusError
 
 if TYPE_CHECKING:
-    from studies.tasks.task import Task
+    from engine.model import Transformer
+    from engine.training.records import TaskScores
 
 VALIDATION_SHARE = 0.1  # the last tenth
 LN_2 = float(np.log(2))
+
+
+class Task(Protocol):
+    """A source of problems to train on, such as `studies.tasks.task.Task`."""
+
+    @property
+    def title(self) -> str: ...
+
+    @property
+    def length(self) -> int:
+        """The tokens of a problem with its line break; 1 for a stream, which goes on for ever."""
+
+    @property
+    def stream(self) -> bool: ...
+
+    @property
+    def answers_only(self) -> bool:
+        """True if the loss is of the answers alone."""
+
+    @property
+    def graded(self) -> tuple[bool, ...]:
+        """Which positions of a problem count in the loss: (length,)."""
+
+    def scores(self, model: Transformer, corpus: Corpus) -> TaskScores | None:
+        """Returns the shares of problems that a model solves."""
 
 
 @dataclass(frozen=True)

@@ -16,17 +16,14 @@ from torch import Tensor, nn
 from engine.config import ResolvedConfig
 from engine.errors import ConfigError, ShapeError
 from engine.parts.parameters import InitialValues, StackedLinear
-from studies.costs.cards import card_of
 
 if TYPE_CHECKING:
     from engine.parts.blocks import PassContext
-    from studies.costs.cards.mixers import MixerCard
 
 
 class Mixer(nn.Module):
     """Moves information between positions. HeadMixer is one to begin from."""
 
-    card: ClassVar[type[MixerCard]]
     present: ClassVar[bool] = True
     cacheable: ClassVar[bool] = True  # under the causal mask, later tokens change nothing written before them
 
@@ -49,7 +46,6 @@ class HeadMixer(Mixer):
     called by the interpretability code: nothing is computed a second time elsewhere.
     """
 
-    card: ClassVar[type[MixerCard]] = card_of("mixers", "HeadMixerCard")
     initial_values: ClassVar[InitialValues] = {"q_gain": 1.0, "k_gain": 1.0, "w_o": "to_stream"}
     w_o: nn.Linear | None
 
@@ -186,7 +182,6 @@ class Attention(HeadMixer):
     `w_qkv` holds W_Q, W_K and W_V, in that order.
     """
 
-    card: ClassVar[type[MixerCard]] = card_of("mixers", "AttentionCard")
     initial_values: ClassVar[InitialValues] = {**HeadMixer.initial_values, "w_qkv": "matrix"}
 
     def __init__(self, config: ResolvedConfig) -> None:
@@ -222,7 +217,6 @@ class SharedQK(HeadMixer):
     and favour similar tokens.
     """
 
-    card: ClassVar[type[MixerCard]] = card_of("mixers", "SharedQKCard")
     initial_values: ClassVar[InitialValues] = {
         **HeadMixer.initial_values,
         "w_qk": "matrix",
@@ -247,8 +241,6 @@ class SharedQK(HeadMixer):
 class Similarity(HeadMixer):
     """No matrices: tokens score by the raw similarity of their vectors, so each looks mostly at itself."""
 
-    card: ClassVar[type[MixerCard]] = card_of("mixers", "SimilarityCard")
-
     def heads(self, x: Tensor, memory: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
         q = kv = x.unflatten(-1, (self.n_heads, self.d_head))
         if memory is not None:
@@ -261,8 +253,6 @@ class Mean(Similarity):
     still count.
     """
 
-    card: ClassVar[type[MixerCard]] = card_of("mixers", "MeanCard")
-
     def scores(self, q: Tensor, k: Tensor) -> Tensor:
         return q.new_zeros(q.shape[0], self.n_heads, q.shape[2], k.shape[2])
 
@@ -273,7 +263,6 @@ class Mean(Similarity):
 class NoMixer(Mixer):
     """No mixing: each position predicts from its own token alone."""
 
-    card: ClassVar[type[MixerCard]] = card_of("mixers", "NoMixerCard")
     present: ClassVar[bool] = False
 
     def forward(self, x: Tensor, context: PassContext) -> Tensor | None:

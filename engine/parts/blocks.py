@@ -13,12 +13,10 @@ from engine.config import ResolvedConfig
 from engine.errors import ShapeError
 from engine.parts.positions import PositionHooks
 from engine.probe import Probe, crossing, identity, scoped
-from studies.costs.cards import card_of
 
 if TYPE_CHECKING:
     from engine.parts.cache import KVCache
     from engine.parts.registry import Parts
-    from studies.costs.cards.blocks import BlockCard, DecoderBlockCard
 
 
 NO_POSITIONS = PositionHooks()
@@ -68,7 +66,7 @@ def each_block(
 
 
 class Sublayers(Protocol):
-    """The four parts that a block wires: its own, or the faster ones of studies.generation.single_row."""
+    """The four parts that a block wires: its own, or the faster ones of a fast path."""
 
     @property
     def norm1(self) -> Callable[[Tensor], Tensor]: ...
@@ -89,7 +87,6 @@ class Block(nn.Module):
     A part that is absent (mixer or ffn 'none') has no norm either, and writes nothing.
     """
 
-    card: ClassVar[type[BlockCard]] = card_of("blocks", "BlockCard")
     ends_normed: ClassVar[bool] = False  # norms sit on the stream, after each sum; none is left for the end
     parallel: ClassVar[bool] = False  # both sublayers read at one place and write at one place
     replaces: ClassVar[bool] = False  # what a sublayer makes takes the place of what it read
@@ -117,8 +114,6 @@ class PreNormBlock(Block):
        └──────────────────────┘  └────────────────┘
     """
 
-    card: ClassVar[type[BlockCard]] = card_of("blocks", "PreNormBlockCard")
-
     @staticmethod
     def connect(parts: Sublayers, x: Tensor, context: PassContext) -> Tensor:
         probe = context.probe
@@ -135,7 +130,6 @@ class PostNormBlock(Block):
        └──────────────┘          └────────┘
     """
 
-    card: ClassVar[type[BlockCard]] = card_of("blocks", "PostNormBlockCard")
     ends_normed: ClassVar[bool] = True
 
     @staticmethod
@@ -157,7 +151,6 @@ class ParallelBlock(Block):
        └─ norm2 ─ ffn ───────┘
     """
 
-    card: ClassVar[type[BlockCard]] = card_of("blocks", "ParallelBlockCard")
     parallel: ClassVar[bool] = True
 
     @staticmethod
@@ -175,7 +168,6 @@ class NoResidualBlock(Block):
     x ── norm1 ─ attention ── norm2 ─ ffn ── out
     """
 
-    card: ClassVar[type[BlockCard]] = card_of("blocks", "NoResidualBlockCard")
     replaces: ClassVar[bool] = True
 
     @staticmethod
@@ -201,7 +193,6 @@ class DecoderBlock(nn.Module):
     nothing.
     """
 
-    card: ClassVar[type[DecoderBlockCard]] = card_of("blocks", "DecoderBlockCard")
     ends_normed: ClassVar[bool] = False
 
     def __init__(self, config: ResolvedConfig, parts: Parts) -> None:

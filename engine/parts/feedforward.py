@@ -4,7 +4,7 @@ d_ff = 4 d_model and every head has keys and values of its own.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -13,10 +13,6 @@ from engine.config import ResolvedConfig
 from engine.errors import ShapeError
 from engine.parts.parameters import InitialValues, StackedLinear
 from engine.probe import Probe
-from studies.costs.cards import card_of
-
-if TYPE_CHECKING:
-    from studies.costs.cards.feedforward import FeedForwardCard
 
 
 def relu2(x: Tensor) -> Tensor:
@@ -32,7 +28,6 @@ def gelu_tanh(x: Tensor) -> Tensor:
 class FeedForward(nn.Module):
     """W2 act(W1 x): (batch, query, d_model) -> (batch, query, d_ff) -> (batch, query, d_model)."""
 
-    card: ClassVar[type[FeedForwardCard]] = card_of("feedforward", "PlainCard")
     present: ClassVar[bool] = True
     gated: ClassVar[bool] = False  # one half of the widened vector decides how much of the other passes
     exact_zeros: ClassVar[bool] = False  # many activations are exactly 0
@@ -68,7 +63,6 @@ class GatedFeedForward(FeedForward):
     `w_in` holds G and W1, in that order.
     """
 
-    card: ClassVar[type[FeedForwardCard]] = card_of("feedforward", "GatedCard")
     gated: ClassVar[bool] = True
 
     def __init__(self, config: ResolvedConfig) -> None:
@@ -85,7 +79,6 @@ class GatedFeedForward(FeedForward):
 class NoFeedForward(FeedForward):
     """No feed-forward network: attention only."""
 
-    card: ClassVar[type[FeedForwardCard]] = card_of("feedforward", "NoFeedForwardCard")
     present: ClassVar[bool] = False
 
     def __init__(self, config: ResolvedConfig) -> None:
@@ -105,7 +98,6 @@ class NoFeedForward(FeedForward):
 class Relu(FeedForward):
     """max(0, x) (Nair & Hinton 2010)."""
 
-    card: ClassVar[type[FeedForwardCard]] = card_of("feedforward", "ReluCard")
     act: ClassVar[str] = "relu"
     exact_zeros: ClassVar[bool] = True
 
@@ -117,7 +109,6 @@ class Relu(FeedForward):
 class SquaredRelu(FeedForward):
     """max(0, x)^2 (So et al. 2021)."""
 
-    card: ClassVar[type[FeedForwardCard]] = card_of("feedforward", "SquaredReluCard")
     act: ClassVar[str] = "relu2"
     exact_zeros: ClassVar[bool] = True
 
@@ -129,7 +120,6 @@ class SquaredRelu(FeedForward):
 class Gelu(FeedForward):
     """x Φ(x) (Hendrycks & Gimpel 2016)."""
 
-    card: ClassVar[type[FeedForwardCard]] = card_of("feedforward", "GeluCard")
     act: ClassVar[str] = "gelu"
 
     @staticmethod
@@ -140,7 +130,6 @@ class Gelu(FeedForward):
 class GeluTanh(FeedForward):
     """x Φ(x) in GPT-2's approximation."""
 
-    card: ClassVar[type[FeedForwardCard]] = card_of("feedforward", "GeluTanhCard")
     act: ClassVar[str] = "gelu_tanh"
 
     @staticmethod
@@ -151,7 +140,6 @@ class GeluTanh(FeedForward):
 class SwiGlu(GatedFeedForward):
     """SiLU on the gate (Shazeer 2020)."""
 
-    card: ClassVar[type[FeedForwardCard]] = card_of("feedforward", "SwiGluCard")
     act: ClassVar[str] = "silu"
 
     @staticmethod
@@ -162,7 +150,6 @@ class SwiGlu(GatedFeedForward):
 class GeGlu(GatedFeedForward):
     """GELU on the gate (Shazeer 2020)."""
 
-    card: ClassVar[type[FeedForwardCard]] = card_of("feedforward", "GeGluCard")
     act: ClassVar[str] = "gelu"
 
     @staticmethod
@@ -173,7 +160,6 @@ class GeGlu(GatedFeedForward):
 class GeGluTanh(GatedFeedForward):
     """GELU on the gate, in GPT-2's approximation (Gemma, T5 1.1)."""
 
-    card: ClassVar[type[FeedForwardCard]] = card_of("feedforward", "GeGluTanhCard")
     act: ClassVar[str] = "gelu_tanh"
 
     @staticmethod

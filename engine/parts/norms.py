@@ -1,7 +1,4 @@
-"""Normalisation: each token's vector is brought to a standard size.
-
-Names, formulas and costs of each norm stand on its card in `studies.costs.cards.norms`.
-"""
+"""Normalisation: each token's vector is brought to a standard size."""
 
 from __future__ import annotations
 
@@ -14,7 +11,6 @@ from torch import Tensor, nn
 
 from engine.config import ResolvedConfig
 from engine.parts.parameters import InitialValues
-from studies.costs.cards.norms import DyTCard, LayerNormCard, NoNormCard, NormCard, RMSNormCard
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +27,8 @@ class FixedDivisor:
 class Norm(Protocol):
     """The interface of a norm. It declares the `initial_values` of its parameters, if it has any."""
 
-    card: ClassVar[type[NormCard]]
+    present: ClassVar[bool]  # False: a placeholder for no norm at all
+    divides: ClassVar[bool]  # x by a number that is measured of it
 
     def __init__(self, config: ResolvedConfig) -> None: ...
 
@@ -50,7 +47,8 @@ class Norm(Protocol):
 class LayerNorm(nn.Module):
     """g * (x - mean) / sqrt(var + eps) + b over the last axis (Ba et al. 2016). Shape in = shape out."""
 
-    card: ClassVar[type[NormCard]] = LayerNormCard
+    present: ClassVar[bool] = True
+    divides: ClassVar[bool] = True
     initial_values: ClassVar[InitialValues] = {"gain": 1.0, "bias": 0.0}
 
     def __init__(self, config: ResolvedConfig) -> None:
@@ -79,7 +77,8 @@ class LayerNorm(nn.Module):
 class RMSNorm(nn.Module):
     """g * x / sqrt(mean(x^2) + eps) over the last axis (Zhang & Sennrich 2019). Shape in = shape out."""
 
-    card: ClassVar[type[NormCard]] = RMSNormCard
+    present: ClassVar[bool] = True
+    divides: ClassVar[bool] = True
     initial_values: ClassVar[InitialValues] = {"gain": 1.0}
 
     def __init__(self, config: ResolvedConfig) -> None:
@@ -102,7 +101,8 @@ class RMSNorm(nn.Module):
 class DyT(nn.Module):
     """g * tanh(alpha x) + b, alpha a learned scalar: dynamic tanh (Zhu et al. 2025). Shape in = shape out."""
 
-    card: ClassVar[type[NormCard]] = DyTCard
+    present: ClassVar[bool] = True
+    divides: ClassVar[bool] = False
     initial_values: ClassVar[InitialValues] = {"alpha": 0.5, "gain": 1.0, "bias": 0.0}
 
     def __init__(self, config: ResolvedConfig) -> None:
@@ -126,7 +126,8 @@ class DyT(nn.Module):
 class NoNorm(nn.Module):
     """Leaves x as it is."""
 
-    card: ClassVar[type[NormCard]] = NoNormCard
+    present: ClassVar[bool] = False
+    divides: ClassVar[bool] = False
 
     def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
@@ -139,9 +140,6 @@ class NoNorm(nn.Module):
 
     def with_fixed_divisor(self, x: Tensor, u: Tensor) -> FixedDivisor | None:
         return FixedDivisor(u, 0.0, 1.0)
-
-
-NORMS: tuple[type[Norm], ...] = (LayerNorm, RMSNorm, DyT, NoNorm)
 
 
 def _times_gain(x: Tensor, gain: Tensor | None) -> Tensor:

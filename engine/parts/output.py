@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -12,16 +12,11 @@ from engine.config import Pooling, ResolvedConfig
 from engine.parts.norms import LayerNorm
 from engine.parts.parameters import InitialValues
 from engine.probe import Probe
-from studies.costs.cards import card_of
-
-if TYPE_CHECKING:
-    from studies.costs.cards.output import OutputCard, PoolerCard
 
 
 class Output(nn.Module):
     """Base of the output heads."""
 
-    card: ClassVar[type[OutputCard]]
     present: ClassVar[bool] = True  # False: there are no logits, and the model hands its vectors on
     linear: ClassVar[bool] = False  # logits are the product with W_U, and nothing else
 
@@ -38,7 +33,6 @@ class Output(nn.Module):
 class LinearOutput(Output):
     """x W_U: a logit is the product of the last vector with the token's column of W_U."""
 
-    card: ClassVar[type[OutputCard]] = card_of("output", "LinearOutputCard")
     linear: ClassVar[bool] = True
 
     def forward(self, x: Tensor, matrix: Tensor, probe: Probe) -> Tensor:
@@ -50,8 +44,6 @@ class ScaledOutput(Output):
     large (Raffel et al. 2020; the factor is in its code).
     """
 
-    card: ClassVar[type[OutputCard]] = card_of("output", "ScaledOutputCard")
-
     def forward(self, x: Tensor, matrix: Tensor, probe: Probe) -> Tensor:
         return probe("logits", F.linear(x * matrix.shape[1] ** -0.5, matrix))
 
@@ -61,7 +53,6 @@ class MaskedOutput(Output):
     3.1; the layer before W_U is in its code).
     """
 
-    card: ClassVar[type[OutputCard]] = card_of("output", "MaskedOutputCard")
     initial_values: ClassVar[InitialValues] = {"w_in": "matrix", "bias": 0.0}
 
     def __init__(self, config: ResolvedConfig) -> None:
@@ -80,7 +71,6 @@ class FirstPooler(nn.Module):
     for this (Devlin et al. 2018: [CLS]; the layer is in its code).
     """
 
-    card: ClassVar[type[PoolerCard]] = card_of("output", "FirstPoolerCard")
     initial_values: ClassVar[InitialValues] = {"w_pool": "matrix"}
 
     def __init__(self, config: ResolvedConfig) -> None:
@@ -95,8 +85,6 @@ class MeanPooler(nn.Module):
     """The mean of all last vectors: every token has the same say, padding has none, and there is no layer
     (Reimers & Gurevych 2019, 3: their default). So what is linear in it is a sum over the tokens.
     """
-
-    card: ClassVar[type[PoolerCard]] = card_of("output", "MeanPoolerCard")
 
     def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
@@ -115,7 +103,6 @@ POOLERS: dict[Pooling, type[FirstPooler | MeanPooler]] = {"first": FirstPooler, 
 class NoOutput(Output):
     """No output head: an encoder hands its vectors on, T5's to its decoder, BERT's to a task."""
 
-    card: ClassVar[type[OutputCard]] = card_of("output", "NoOutputCard")
     present: ClassVar[bool] = False
 
     def forward(self, x: Tensor, matrix: Tensor, probe: Probe) -> Tensor:

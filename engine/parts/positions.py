@@ -8,7 +8,7 @@ never asks which scheme it has.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -16,10 +16,6 @@ from torch import Tensor, nn
 from engine.config import ResolvedConfig
 from engine.errors import ShapeError
 from engine.parts.parameters import InitialValues
-from studies.costs.cards import card_of
-
-if TYPE_CHECKING:
-    from studies.costs.cards.positions import PositionCard
 
 
 class PositionHooks:
@@ -60,7 +56,6 @@ HookName = Literal["embed", "rotate", "bias"]
 class Scheme(nn.Module):
     """Base of the position schemes, which tell positions apart by one or more of the three hooks."""
 
-    card: ClassVar[type[PositionCard]]
     present: ClassVar[bool] = True
     enters: ClassVar[tuple[HookName, ...]] = ()  # the hooks that it uses
 
@@ -82,7 +77,6 @@ class Scheme(nn.Module):
 class NoPosition(Scheme):
     """No positions at all: a bag of words, but for what the causal mask leaks."""
 
-    card: ClassVar[type[PositionCard]] = card_of("positions", "NoPositionCard")
     present: ClassVar[bool] = False
 
 
@@ -104,7 +98,6 @@ class Sinusoidal(Scheme):
     parameters.
     """
 
-    card: ClassVar[type[PositionCard]] = card_of("positions", "SinusoidalCard")
     enters: ClassVar[tuple[HookName, ...]] = ("embed",)
 
     def __init__(self, config: ResolvedConfig) -> None:
@@ -132,7 +125,6 @@ def sinusoidal_table(
 class Learned(Scheme):
     """A trained vector for each position (GPT-2, BERT). Parameters: context * d_model."""
 
-    card: ClassVar[type[PositionCard]] = card_of("positions", "LearnedCard")
     initial_values: ClassVar[InitialValues] = {"weight": "table"}
     enters: ClassVar[tuple[HookName, ...]] = ("embed",)
 
@@ -174,7 +166,6 @@ class Rope(Scheme):
     the head (GPT-NeoX, Black et al. 2022).
     """
 
-    card: ClassVar[type[PositionCard]] = card_of("positions", "RopeCard")
     enters: ClassVar[tuple[HookName, ...]] = ("rotate",)
 
     def __init__(self, config: ResolvedConfig) -> None:
@@ -227,7 +218,6 @@ class Alibi(Scheme):
     Without a causal mask the distance counts both ways.
     """
 
-    card: ClassVar[type[PositionCard]] = card_of("positions", "AlibiCard")
     enters: ClassVar[tuple[HookName, ...]] = ("bias",)
 
     def __init__(self, config: ResolvedConfig) -> None:
@@ -260,7 +250,6 @@ class T5Bias(Scheme):
     * n_heads.
     """
 
-    card: ClassVar[type[PositionCard]] = card_of("positions", "T5BiasCard")
     initial_values: ClassVar[InitialValues] = {"weight": "table"}
     enters: ClassVar[tuple[HookName, ...]] = ("bias",)
 

@@ -1,7 +1,7 @@
 """The set of parts that a model is built from, and the healthy ones by name.
 
-A part is an `nn.Module` made from a resolved configuration. Its `card` says what the rest of the engine, and
-the screen, need to know of it: nobody else looks at its name or its class.
+A part is an `nn.Module` made from a resolved configuration. Its class variables say what the rest of the
+engine needs to know of it: nobody else looks at its name or its class.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from engine.additions import import_additions
 from engine.config import ResolvedConfig
-from engine.parts import attention, blocks, feedforward, output, positions
+from engine.errors import ConfigError
+from engine.parts import attention, blocks, feedforward, norms, output, positions
 from engine.parts.attention import Mixer, causal_mask, decoder_masks
 from engine.parts.blocks import Block, DecoderBlock, PassContext, each_block
 from engine.parts.feedforward import FeedForward
-from engine.parts.norms import NORMS as ALL_NORMS
 from engine.parts.norms import Norm
 from engine.parts.output import Output
 from engine.parts.positions import Scheme
@@ -36,7 +37,7 @@ class Parts:
     """The parts of a model: a class for each name that a configuration may hold, and seven functions.
 
     A deliberate fault is another Parts and nothing else. `name` is how it travels to a worker and into a
-    file (`studies.lab.faults.PARTS`).
+    file (PARTS).
     """
 
     name: str
@@ -92,15 +93,15 @@ class Parts:
         stream, nor where nothing is added.
         """
         wiring = self.wiring(config)
-        normed = wiring.ends_normed and self.norm(config).card.present
+        normed = wiring.ends_normed and self.norm(config).present
         return self.is_plain_stack and not wiring.replaces and not normed
 
     def logit_is_sum(self, config: ResolvedConfig) -> bool:
         """Returns True if a logit is a sum over the writes: the final stream is one, and the final norm, if
         there is one, divides it by a number.
         """
-        card = self.norm(config).card
-        return self.sums(config) and (card.divides or not card.present)
+        norm = self.norm(config)
+        return self.sums(config) and (norm.divides or not norm.present)
 
     @property
     def is_plain_stack(self) -> bool:
@@ -125,7 +126,12 @@ def swapped(parts: Parts, name: str, **others: Any) -> Parts:
 
 # The parts of a healthy model ----------------------------------------------------------------------
 
-NORMS: dict[str, type[Norm]] = {norm.card.name: norm for norm in ALL_NORMS}
+NORMS: dict[str, type[Norm]] = {
+    "layernorm": norms.LayerNorm,
+    "rmsnorm": norms.RMSNorm,
+    "dyt": norms.DyT,
+    "none": norms.NoNorm,
+}
 POSITIONS: dict[str, type[Scheme]] = {
     "none": positions.NoPosition,
     "sinusoidal": positions.Sinusoidal,
@@ -210,3 +216,13 @@ HEALTHY = Parts(
     targets=shifted,
     mode=mode,
 )
+# Parts by the name that a run and a file carry; what adds to this module enters its own.
+PARTS: dict[str, Parts] = {HEALTHY.name: HEALTHY}
+
+
+def parts_of(name: str) -> Parts:
+    """Returns the parts of a name in PARTS. Raises ConfigError for any other name."""
+    import_additions(__name__)
+    if name not in PARTS:
+        raise ConfigError("parts", name, f"must be one of {', '.join(PARTS)}")
+    return PARTS[name]

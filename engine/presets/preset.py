@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from engine.config import ModelConfig, Seq2SeqConfig, TrainConfig
+from engine.errors import UnknownNameError
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,13 @@ class Preset:
     def trainable(self) -> bool:
         """True if the model is small enough to be trained live."""
         return self.train is not None
+
+
+class Presets(dict[str, Preset]):
+    """Presets by name. Raises UnknownNameError, with the nearest names, for another one."""
+
+    def __missing__(self, name: str) -> Preset:
+        raise UnknownNameError("preset", name, self)
 
 
 def derived(

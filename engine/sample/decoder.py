@@ -1,36 +1,49 @@
-"""A decoder with a KV cache, on the fast path for single tokens (studies.generation.single_row) if it can."""
+"""A decoder with a KV cache, on a fast path for single tokens where there is one."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
+from engine.additions import import_additions
 from engine.errors import HeadError, ShapeError
 from engine.model import Transformer
 from engine.parts.cache import KVCache
 
-if TYPE_CHECKING:
-    from studies.generation.single_row import Products
-
 ROOM = 64  # positions of a new cache, which doubles as needed
 
 
+class FastPath(Protocol):
+    """A model's forward pass of one token, computed in another way."""
+
+    rows: int  # positions that it can read
+
+    def read(self, token: int) -> Tensor:
+        """Returns the logits (vocab,) after a token, and enters its keys and values in the cache."""
+
+    def follow(self, cache: KVCache) -> None:
+        """Takes the cache that it was given once it has grown."""
+
+
+# The model, its cache, matrices prepared for it or None -> its fast path; None where a part is not supported.
+# What adds to this module enters its own.
+FAST_PATHS: list[Callable[[Transformer, KVCache, Any], FastPath | None]] = []
+
+
 class Decoder:
-    """A causal model with the keys and values of the tokens that it has read. A single token takes the fast
-    path (studies.generation.single_row) if that supports every part. It copies small matrices, so later
-    changes of them are not seen. `products` (see `ready`) are matrices prepared for many Decoders, perhaps in
-    another arithmetic; several tokens at once, such as a prompt, are read exactly. The cache grows up to the
+    """A causal model with the keys and values of the tokens that it has read. A single token takes a fast
+    path (`FAST_PATHS`) if that supports every part. It copies small matrices, so later changes of them are
+    not seen. `products` are matrices that it prepared for many Decoders, perhaps in another arithmetic;
+    several tokens at once, such as a prompt, are read exactly. The cache grows up to the
     context from `capacity` positions. Use it inside `torch.inference_mode()`. Raises ShapeError for a model
     that is not causal, HeadError for one without an output head.
     """
 
-    def __init__(
-        self, model: Transformer, capacity: int | None = None, products: Products | None = None
-    ) -> None:
+    def __init__(self, model: Transformer, capacity: int | None = None, products: object = None) -> None:
         context = model.config.context
         if not model.can_cache:
             raise ShapeError(
@@ -41,15 +54,9 @@ class Decoder:
             raise HeadError("this model has no output head: it reads, and writes nothing")
         self.model, self.limit = model, capacity or context
         self.cache = KVCache(model.config, capacity or min(context, ROOM), model.embedding)
-        from studies.generation.single_row import (  # a second way to compute the same: read it last
-            FastPath,
-            Products,
-            is_fast,
-        )
-
-        fast = is_fast(model)  # else it would compute something else than the model's own forward
-        products = products or Products(model.embedding)
-        self._fast = FastPath(model, self.cache, products) if fast else None
+        import_additions(__name__)
+        paths = (path(model, self.cache, products) for path in FAST_PATHS)
+        self._fast = next((path for path in paths if path is not None), None)
 
     @property
     def length(self) -> int:
@@ -74,7 +81,7 @@ class Decoder:
 class Held:
     """A Decoder and the ids it has read, which no text reads again. One writer at a time: take `lock`."""
 
-    def __init__(self, model: Transformer, products: Products | None = None) -> None:
+    def __init__(self, model: Transformer, products: object = None) -> None:
         self.decoder = Decoder(model, products=products)
         self.ids: list[int] = []  # never more than the decoder has read
         self.lock = threading.Lock()

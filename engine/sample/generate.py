@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -16,9 +15,6 @@ from engine.errors import ConfigError
 from engine.model import Transformer
 from engine.sample.decoder import Decoder, Held
 from engine.sample.stages import draw, likeliest, uniform, warp
-
-if TYPE_CHECKING:
-    from studies.generation.single_row import Products
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +42,7 @@ def steps(
     *,
     cached: bool = True,
     written: int = 0,
-    products: Products | None = None,
+    products: object = None,
     stop: Collection[int] = (),
     held: Held | None = None,
 ) -> Iterator[Drawn]:
@@ -57,7 +53,7 @@ def steps(
     once instead of all of them for every id; the ids are the same, but for rounding. The generator is this
     call's own: the same seed gives the same ids. To go on with a text, `written` says how many of `tokens`
     came from an earlier call: the draws and the window go on from there. `products`
-    (`studies.generation.single_row.ready`) may be of another arithmetic. A token of `stop` is the last.
+    are those of a Decoder, perhaps of another arithmetic. A token of `stop` is the last.
     `held`, with products of its own, is what was read before, by this or another call: what both texts begin
     with is not read again. Raises ConfigError for settings out of range.
     """
@@ -116,7 +112,7 @@ def generate(
     sampling: SampleConfig | None = None,
     *,
     cached: bool = True,
-    products: Products | None = None,
+    products: object = None,
 ) -> Iterator[int]:
     """Yields the ids alone; as `steps`."""
     return (

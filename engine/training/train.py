@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from engine.config import ModelConfig, TrainConfig
-from engine.data.corpus import Corpus, check_length
+from engine.data.corpus import Corpus, Task, check_length
 from engine.data.tokenizers import Tokenizer
 from engine.errors import ConfigError, RunError
 from engine.model import Transformer, build
@@ -40,7 +40,6 @@ from engine.training.records import (
 
 if TYPE_CHECKING:
     from engine.checkpoints import Checkpoint
-    from studies.tasks.task import Task
 
 HeadScorer = Callable[[Transformer, Tokenizer], HeadScores | None]
 KINDS = {"char": "characters", "byte": "bytes", "bpe": "BPE tokens"}
@@ -229,11 +228,7 @@ class _Training(Loop[Transformer, Batch]):
 
     def _solved(self) -> TaskScores | None:
         """Returns the shares of the problems of a synthetic task that are solved; None for any other text."""
-        if self.corpus.task is None:
-            return None
-        from studies.tasks.problems import task_scores
-
-        return task_scores(self.model, self.corpus)
+        return None if self.corpus.task is None else self.corpus.task.scores(self.model, self.corpus)
 
     def sample(self) -> Sample:
         prompt = self.config.sample_prompt if self.control.prompt is None else self.control.prompt

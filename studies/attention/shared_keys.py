@@ -11,6 +11,7 @@ from engine.config import ModelConfig
 from engine.errors import ConfigError
 from engine.parts.registry import HEALTHY, Parts
 from studies.costs.cards import numbers
+from studies.costs.cards.table import card_of
 
 Kind = Literal["multi-head", "grouped-query", "multi-query"]
 
@@ -40,8 +41,8 @@ def shared_keys(
     mixer = parts.mixers["attention"]  # the one that can share, whatever the model has
     c = replace(config.resolved(), n_heads=n_heads, n_kv_heads=n_kv_heads)
     without = replace(c, n_kv_heads=0)
-    parameters = numbers(mixer.card.tensors(c), c) - numbers(mixer.card.tensors(without), without)
-    token = c.n_layers * mixer.card.cached_numbers(c) * bytes_per_number
+    parameters = numbers(card_of(mixer).tensors(c), c) - numbers(card_of(mixer).tensors(without), without)
+    token = c.n_layers * card_of(mixer).cached_numbers(c) * bytes_per_number
     return SharedKeys(parameters, c.n_layers * parameters, token, c.context * token)
 
 

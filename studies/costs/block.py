@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.config import GATED, Ffn, ModelConfig, ResolvedConfig, gated_width
-from engine.presets import PRESETS
 from studies.costs.ledger import PER_BLOCK, Ledger, Row, ledger
+from studies.costs.presets import PRESETS
 
 
 @dataclass(frozen=True)

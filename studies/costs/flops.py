@@ -17,6 +17,7 @@ from engine.config import ResolvedConfig
 from engine.parts.output import POOLERS
 from engine.parts.registry import HEALTHY, Parts
 from studies.costs import cards
+from studies.costs.cards.table import card_of
 from studies.costs.rows import SYMBOLS
 
 
@@ -45,15 +46,15 @@ def products(
     """
     rows = _stack(c, tokens, parts)
     if encoder is not None:
-        across = _of("cross_attention", parts.mixer(c).card.products(c), c, tokens)
+        across = _of("cross_attention", card_of(parts.mixer(c)).products(c), c, tokens)
         rows = [*_stack(encoder, tokens, parts), *rows, *across]
-    last = (_product("unembedding", each, c, tokens, 1) for each in parts.output(c).card.products(c))
+    last = (_product("unembedding", each, c, tokens, 1) for each in card_of(parts.output(c)).products(c))
     return (*rows, *last)
 
 
 def once(c: ResolvedConfig) -> tuple[Product, ...]:
     """Returns the products made once for a text: the pooler's, of its first token. A mean has none."""
-    made = POOLERS[c.pooling].card.products() if c.pooler else ()
+    made = card_of(POOLERS[c.pooling]).products() if c.pooler else ()
     return tuple(_product("pooler", each, c, 1, 1) for each in made)
 
 
@@ -70,8 +71,8 @@ def seen(c: ResolvedConfig, tokens: int) -> int:
 
 def _stack(c: ResolvedConfig, tokens: int, parts: Parts) -> list[Product]:
     return [
-        *_of("attention", parts.mixer(c).card.products(c), c, seen(c, tokens)),
-        *_of("feedforward", parts.feedforward(c).card.products(c), c, tokens),
+        *_of("attention", card_of(parts.mixer(c)).products(c), c, seen(c, tokens)),
+        *_of("feedforward", card_of(parts.feedforward(c)).products(c), c, tokens),
     ]
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from engine.config import ResolvedConfig
 from engine.parts.registry import HEALTHY, Parts
 from studies.costs.cards import BatchShape, SavedForBackward
+from studies.costs.cards.table import card_of
 
 # Bytes of a number. Four bits are two numbers in a byte; the scales that quantised weights need beside them
 # (a few percent) are left out.
@@ -49,7 +50,7 @@ def kv_numbers(c: ResolvedConfig, encoder: ResolvedConfig | None = None, parts: 
     """
     if not c.causal:
         return 0
-    return c.n_layers * parts.mixer(c).card.cached_numbers(c) * (1 if encoder is None else 2)
+    return c.n_layers * card_of(parts.mixer(c)).cached_numbers(c) * (1 if encoder is None else 2)
 
 
 def activations(
@@ -68,12 +69,12 @@ def activations(
     result = _stack(c, run, parts)
     if encoder is not None:
         across = replace(run, turned=False)
-        result["norm"] += parts.norm(c).card.saved(c, run).times(c.n_layers)
-        result["attention"] += parts.mixer(c).card.saved(c, across).times(c.n_layers)
+        result["norm"] += card_of(parts.norm(c)).saved(c, run).times(c.n_layers)
+        result["attention"] += card_of(parts.mixer(c)).saved(c, across).times(c.n_layers)
         for component, kept in _stack(encoder, run, parts).items():
             result[component] += kept
     if head:
-        result["output"] += parts.output(c).card.saved(c, run)
+        result["output"] += card_of(parts.output(c)).saved(c, run)
     return result
 
 
@@ -84,8 +85,8 @@ def _stack(c: ResolvedConfig, run: BatchShape, parts: Parts) -> dict[str, SavedF
     for component, sublayer in (("attention", mixer), ("feedforward", ffn)):
         if not sublayer.present:
             continue
-        first, kept = norm.card.saved(c, run), sublayer.card.saved(c, run)
-        readers.append(("norm", first) if norm.card.present else (component, kept))
+        first, kept = card_of(norm).saved(c, run), card_of(sublayer).saved(c, run)
+        readers.append(("norm", first) if norm.present else (component, kept))
         result["norm"] += first.times(c.n_layers)
         result[component] += kept.times(c.n_layers)
     if wiring.parallel and len(readers) == 2:  # both read the one stream, which is kept once
@@ -93,7 +94,7 @@ def _stack(c: ResolvedConfig, run: BatchShape, parts: Parts) -> dict[str, SavedF
         shared = min(kept.read for _, kept in readers)
         result[component] += SavedForBackward(read=-shared).times(c.n_layers)
     if c.embedding_norm:
-        result["norm"] += norm.card.saved(c, run)
+        result["norm"] += card_of(norm).saved(c, run)
     if not wiring.ends_normed:
-        result["norm"] += norm.card.saved(c, run)
+        result["norm"] += card_of(norm).saved(c, run)
     return result

@@ -15,7 +15,7 @@ from studies.costs.published_models import BY_YEAR
 OFFERED: dict[str, tuple[str, ...]] = {
     "family": ("both", "encoder", "decoder"),
     "wiring": ("post", "pre", "parallel"),
-    "norm": tuple(name for name, card in NORM_CARDS.items() if card.present),
+    "norm": tuple(name for name in NORM_CARDS if name != "none"),
     "ffn": ("relu", "gelu", "swiglu", "geglu"),
     "position": ("sinusoidal", "learned", "t5", "rope", "alibi"),
     "heads": ("own", "grouped", "one"),

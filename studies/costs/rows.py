@@ -12,6 +12,7 @@ from engine.config import ResolvedConfig
 from engine.parts.output import POOLERS
 from engine.parts.registry import HEALTHY, Parts
 from studies.costs.cards import Weight
+from studies.costs.cards.table import card_of
 
 # How a size is written in a formula.
 SYMBOLS = {
@@ -52,7 +53,7 @@ def parameter_rows(
     """Returns the rows of a model as data meets them. With an `encoder`, `c` is the decoder that reads it:
     one embedding, and a cross-attention in each block (Vaswani et al. 2017).
     """
-    output = list(_of("unembedding", parts.output(c).card.tensors(c)))
+    output = list(_of("unembedding", card_of(parts.output(c)).tensors(c)))
     if encoder is None:
         return _in_order(_row(c, spec) for spec in (*_stack(c, parts), *output))
     below = [_row(encoder, spec, "encoder") for spec in _stack(encoder, parts) if spec != _EMBEDDING]
@@ -75,26 +76,26 @@ def _stack(c: ResolvedConfig, parts: Parts) -> Iterator[Spec]:
     yield _EMBEDDING
     if c.token_types:
         yield "embedding", Weight("token types S: which text", (c.token_types, "d_model"))
-    yield from _of("position", parts.position(c).card.tensors(c))
+    yield from _of("position", card_of(parts.position(c)).tensors(c))
     if c.embedding_norm:
-        yield from _of("norm_embed", norm.card.tensors(c))
+        yield from _of("norm_embed", card_of(norm).tensors(c))
     if mixer.present:
-        yield from _of("norm1", norm.card.tensors(c))
-    yield from _of("attention", mixer.card.tensors(c))
+        yield from _of("norm1", card_of(norm).tensors(c))
+    yield from _of("attention", card_of(mixer).tensors(c))
     if ffn.present:
-        yield from _of("norm2", norm.card.tensors(c))
-    yield from _of("feedforward", ffn.card.tensors(c))
+        yield from _of("norm2", card_of(norm).tensors(c))
+    yield from _of("feedforward", card_of(ffn).tensors(c))
     if not parts.wiring(c).ends_normed:
-        yield from _of("norm_final", norm.card.tensors(c))
+        yield from _of("norm_final", card_of(norm).tensors(c))
     if c.pooler:
-        yield from _of("pooler", POOLERS[c.pooling].card.tensors())
+        yield from _of("pooler", card_of(POOLERS[c.pooling]).tensors())
 
 
 def _cross(c: ResolvedConfig, parts: Parts) -> Iterator[Spec]:
     """A decoder block's second attention, whose keys and values come from the encoder, and its norm."""
     if parts.mixer(c).present:
-        yield from _of("norm_cross", parts.norm(c).card.tensors(c))
-    yield from _of("cross_attention", parts.mixer(c).card.tensors(c))
+        yield from _of("norm_cross", card_of(parts.norm(c)).tensors(c))
+    yield from _of("cross_attention", card_of(parts.mixer(c)).tensors(c))
 
 
 def _of(component: str, weights: tuple[Weight, ...]) -> Iterator[Spec]:

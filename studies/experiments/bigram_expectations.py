@@ -13,6 +13,7 @@ import numpy as np
 from engine.data import corpora
 from engine.data.corpus import Corpus
 from engine.model import Transformer, build
+from engine.parts.registry import parts_of
 from engine.training.records import Evaluation, Snapshot
 from engine.training.train import train
 from studies.experiments.command import (
@@ -24,7 +25,6 @@ from studies.experiments.command import (
     require_all,
     require_recipe,
 )
-from studies.lab.faults import parts_of
 from studies.tasks.rungs import LADDER, LONG_TRAINING
 from studies.tasks.text_statistics import counted, expected
 

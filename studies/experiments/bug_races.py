@@ -23,6 +23,7 @@ from engine.data.corpus import Corpus
 from engine.data.tokenizers import Tokenizer
 from engine.errors import CheckpointError
 from engine.model import Transformer
+from engine.parts.registry import parts_of
 from engine.recording import record
 from engine.training.records import Record, Sample, Snapshot, Step
 from engine.training.train import train
@@ -30,7 +31,7 @@ from runs.compare import compare
 from runs.state import RunSpec, RunView
 from studies.experiments.command import begin, reading
 from studies.experiments.stored_races import Stored, load_race, run_race
-from studies.lab.faults import FAULTS, Fault, parts_of
+from studies.lab.faults import FAULTS, Fault
 from studies.tasks.text_statistics import known_share, words_of
 
 log = logging.getLogger("glassformer.bugs")

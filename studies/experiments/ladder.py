@@ -19,11 +19,11 @@ from engine.config import Init, Precision, TrainConfig, passes
 from engine.data import corpora
 from engine.data.corpus import Corpus
 from engine.model import count_parameters
+from engine.parts.registry import parts_of
 from engine.training.numerics import choose
 from engine.training.records import Done, Evaluation, Sample, Snapshot
 from engine.training.train import train
 from studies.experiments.command import begin, folder_options, processor, reading, resumed, write_json
-from studies.lab.faults import parts_of
 from studies.tasks.rungs import LECTURE, LECTURE_TRAINING
 from studies.tokens import published
 from studies.tokens.published import PublishedTokenizer

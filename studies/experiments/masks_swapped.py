@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from engine.presets import PAIRED
+from engine.parts.registry import parts_of
 from engine.training.records import Evaluation, Sample
 from studies.experiments.command import complete, folder_options, from_json, made, reading
-from studies.lab.faults import parts_of
 from studies.pairs.corpora import pair_text
+from studies.pairs.presets import PAIRED
 from studies.pairs.train import train_pairs
 
 SHIPPED = Path(__file__).parents[2] / "checkpoints" / "swapped.json"

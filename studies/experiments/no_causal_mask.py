@@ -16,10 +16,10 @@ from engine.config import TrainConfig
 from engine.data import corpora
 from engine.data.corpus import Corpus
 from engine.model import Transformer
-from engine.presets import PRESETS
 from engine.training.batches import Batches, measure
 from engine.training.records import Evaluation, Sample, Snapshot
 from engine.training.train import train
+from studies.costs.presets import PRESETS
 from studies.experiments.command import (
     complete,
     folder_options,

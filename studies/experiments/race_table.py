@@ -9,11 +9,11 @@ from typing import Literal
 
 import numpy as np
 
+from engine.parts.registry import parts_of
 from engine.training.numerics import perplexity
 from engine.training.records import Evaluation, Sample
 from runs.estimate import forward_flops, tokens_a_step
 from runs.state import ACTIVE, RunView, Status
-from studies.lab.faults import parts_of
 
 Along = Literal["steps", "tokens", "seconds", "flops"]
 Unit = Literal["nats", "bits"]  # per token; per character

@@ -27,14 +27,15 @@ from engine.config import ModelConfig, Position, TrainConfig
 from engine.data import corpora
 from engine.errors import CheckpointError
 from engine.model import Transformer
-from engine.presets import ENCODERS, PRESETS
 from engine.training.batches import Batches, guessed_right, measure
 from engine.training.numerics import choose
 from engine.training.records import Evaluation, Snapshot, Step
 from engine.training.train import train
 from studies.attention.head_scores import head_scores
+from studies.costs.presets import PRESETS
 from studies.experiments.command import begin, folder_options, machine, resumed
 from studies.experiments.thinking_aloud import recipe
+from studies.pairs.encoders import ENCODERS
 from studies.positions.extrapolation import TIMES, Curve, curve, position_losses, window_starts
 from studies.tasks.all import ALOUD, MODELLED, TASKS
 from studies.tasks.problems import task_scores

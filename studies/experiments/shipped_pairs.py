@@ -14,17 +14,20 @@ from typing import Any
 import torch
 from torch import nn
 
-from engine.checkpoints import filled, load_labels, load_pair, save
+from engine.checkpoints import filled, save
 from engine.config import TrainConfig
-from engine.presets import ENCODERS, PAIRED, Preset
+from engine.presets import Preset
 from engine.training.numerics import choose
 from engine.training.records import Evaluation, Record, Snapshot, TrainState
 from studies.experiments.command import begin, folder_options, machine
 from studies.families.classifier import by_size, counting_right, labelled_right, share
 from studies.families.cross_attention import AlignmentScore, model_alignment
+from studies.pairs.checkpoints import labelled, load_labels, load_pair
 from studies.pairs.corpora import HELD_OUT, LEARNED, Speakers, pair_text, speakers
 from studies.pairs.dataset import PairedText
+from studies.pairs.encoders import ENCODERS
 from studies.pairs.paired import PAIR_TASKS, pairs
+from studies.pairs.presets import PAIRED
 from studies.pairs.seq2seq import build_classifier, build_pair
 from studies.pairs.train import exact, train_labels, train_pairs
 
@@ -86,7 +89,8 @@ def pretrain_labels(data: Speakers, preset: Preset, into: Path) -> dict[str, Any
             f"the share of all {len(rows):,} held-out stretches of 1 to 8 lines, on the stored weights"
         ),
     } | made
-    save(into / FOLDER / SPEAKERS, model, text.tokenizer, metrics, torch.bfloat16, text.labels)
+    described = labelled(model, text.labels)
+    save(into / FOLDER / SPEAKERS, model, text.tokenizer, metrics, torch.bfloat16, described)
     load_labels(into / FOLDER / SPEAKERS)
     return metrics
 

@@ -11,13 +11,13 @@ import numpy as np
 
 from engine.config import ModelConfig, TrainConfig
 from engine.data.corpora import from_text
+from engine.parts.registry import parts_of
 from engine.training.records import Done, Evaluation, Record, Sample, TaskScores
 from runs.history import SHOWN, History
 from runs.kinds import Data, kind_of
 from runs.race import Entrant, race
 from runs.state import Run, RunSpec, RunView
 from studies.experiments.command import reading, write_json
-from studies.lab.faults import parts_of
 
 POINTS = 200  # of a curve's batches that are stored
 DIGITS = 5

@@ -24,13 +24,13 @@ from engine.data.corpus import Corpus
 from engine.errors import CheckpointError
 from engine.model import Transformer
 from engine.parts.registry import HEALTHY
-from engine.presets import PRESETS
 from engine.training.batches import Batches, measure
 from engine.training.numerics import choose
 from engine.training.records import Control, Evaluation, HeadScores, Snapshot, Step
 from engine.training.train import train
 from runs.snapshot_series import Lapse, keep_facts, keep_step, model_at, open_lapse
 from studies.attention.head_scores import head_scores
+from studies.costs.presets import PRESETS
 from studies.experiments.command import begin, folder_options, machine, resumed
 
 log = logging.getLogger("glassformer.timelapse")

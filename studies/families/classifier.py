@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from engine.checkpoints import LabelCheckpoint
 from engine.errors import ShapeError
+from studies.pairs.checkpoints import LabelCheckpoint
 from studies.pairs.dataset import LabelledRows, LabelledText, label_ids
 from studies.pairs.seq2seq import Classifier
 from studies.pairs.tokenizer import cut

@@ -10,9 +10,9 @@ import torch
 
 from engine.errors import ShapeError
 from engine.parts.attention import causal_mask, padding_mask
+from engine.parts.registry import parts_of
 from engine.probe import Recorder
 from studies.attention.heads import HeadValue, ranked_heads
-from studies.lab.faults import parts_of
 from studies.pairs.dataset import Pair, rows_of
 from studies.pairs.paired import Aligned
 from studies.pairs.seq2seq import Seq2Seq

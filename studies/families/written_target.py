@@ -15,8 +15,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from engine.parts.registry import parts_of
 from engine.probe import Recorder
-from studies.lab.faults import parts_of
 from studies.pairs.dataset import source_ids
 from studies.pairs.generate import pair_steps
 from studies.pairs.seq2seq import Memory, Seq2Seq

@@ -13,6 +13,7 @@ from torch import Tensor
 from engine.config import ModelConfig
 from engine.parts.feedforward import gelu_tanh, relu2
 from engine.parts.registry import HEALTHY, Parts
+from studies.costs.cards.table import card_of
 
 Written = tuple[str, Callable[[Tensor], Tensor]]  # as it is written, the engine's own function
 ACTIVATIONS: dict[str, Written] = {
@@ -97,7 +98,7 @@ def some_pairs(gates: np.ndarray, values: np.ndarray, count: int) -> tuple[np.nd
 
 def gates(parts: Parts = HEALTHY) -> dict[str, str]:
     """Returns every kind of network with a gate: name -> title."""
-    return {name: part.card.title for name, part in parts.feedforwards.items() if part.gated and part.act}
+    return {name: card_of(part).title for name, part in parts.feedforwards.items() if part.gated and part.act}
 
 
 def gated_surface(

@@ -22,6 +22,7 @@ from engine.recording import record
 from engine.sample import Decoder, Drawn, steps
 from engine.sample.decoder import Held
 from studies.attention.ablation import Switches, edits_for
+from studies.costs.cards.table import card_of
 from studies.costs.ledger import kv_numbers, ledger
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float8": torch.float8_e4m3fn}
@@ -115,7 +116,7 @@ class CacheSize:
     @property
     def each(self) -> str:
         """The numbers per token, as a product."""
-        c, kept = self.config, self.parts.mixer(self.config).card.cached_numbers(self.config)
+        c, kept = self.config, card_of(self.parts.mixer(self.config)).cached_numbers(self.config)
         by_head = kept == 2 * c.n_kv_heads * c.d_head
         return f"{c.n_layers} · " + (f"2 · {c.n_kv_heads} · {c.d_head}" if by_head else f"{kept:,}")
 

@@ -45,7 +45,7 @@ from engine.parts.feedforward import (
     SquaredRelu,
     SwiGlu,
 )
-from engine.parts.norms import NORMS, LayerNorm
+from engine.parts.norms import LayerNorm
 from engine.parts.output import LinearOutput, ScaledOutput
 from engine.parts.positions import (
     Alibi,
@@ -58,14 +58,16 @@ from engine.parts.positions import (
     Sinusoidal,
     T5Bias,
 )
+from engine.parts.registry import NORMS
 from engine.probe import Probe
+from engine.sample.decoder import FAST_PATHS
 from studies.generation.row_products import Arithmetic, Product, check_arithmetic, product
 from studies.pairs.seq2seq import Memory, Seq2Seq
 
 Vector = Callable[[Tensor], Tensor]  # (1, in) -> (1, out)
 SUPPORTED = frozenset(
     (
-        *(*NORMS, nn.Identity),
+        *(*NORMS.values(), nn.Identity),
         *(NoPosition, Sinusoidal, Learned, Rope, Alibi, T5Bias),
         *(NoMixer, Mean, Similarity, SharedQK, Attention),
         *(Relu, SquaredRelu, Gelu, GeluTanh, SwiGlu, GeGlu, GeGluTanh, NoFeedForward),
@@ -365,3 +367,11 @@ class FastPath:
             if each is not None:
                 x = x + each
         return x if self.norm_embed is None else self.norm_embed(x)
+
+
+def _fast_path(model: Transformer, cache: KVCache, products: Products | None) -> FastPath | None:
+    """Returns None where it would compute something else than the model's own forward."""
+    return FastPath(model, cache, products or Products(model.embedding)) if is_fast(model) else None
+
+
+FAST_PATHS.append(_fast_path)

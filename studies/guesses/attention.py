@@ -9,6 +9,7 @@ from studies.attention.ablation import Switches, UnmaskedReading, compare
 from studies.attention.scaling import sample_query
 from studies.circuits.induction import Repeat
 from studies.circuits.knockout import Head, losses_without, under
+from studies.costs.cards.table import card_of
 from studies.guesses import Truth
 
 NARROW, WIDE = 4, 128  # widths of a head, each far from where the other begins
@@ -60,7 +61,7 @@ def dearest_part(model: Transformer, before: Recording) -> Truth | None:
     config = model.config
     there = {
         "mask": config.causal,
-        "scale": config.score_scale and model.parts.mixer(config).card.scored,
+        "scale": config.score_scale and card_of(model.parts.mixer(config)).scored,
         "position": model.parts.position(config).present,
     }
     losses = {}

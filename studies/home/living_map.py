@@ -16,6 +16,7 @@ from engine.model import Transformer
 from engine.parts.cache import KVCache
 from engine.probe import axes_of
 from engine.recording import Recording, record
+from studies.costs.cards.table import card_of
 from studies.residual.stream import outputs
 
 CELLS = 16  # of a strip: each is the mean of neighbouring numbers of a vector
@@ -75,7 +76,7 @@ def size(vectors: np.ndarray) -> np.ndarray:
 def norms(model: Transformer, recording: Recording, shown: int) -> Norms:
     """Returns the norms of the last `shown` recorded tokens."""
     config, parts = model.config, model.parts
-    there = parts.norm(config).card.present
+    there = parts.norm(config).present
     ends = parts.wiring(config).ends_normed
 
     def strips_and_sizes(name: str, present: bool) -> tuple[np.ndarray | None, np.ndarray | None]:
@@ -99,7 +100,7 @@ def placed(model: Transformer, recording: Recording, shown: int, length: int) ->
     """Returns what positions add to, turn or bias, for the last `shown` of `length` tokens."""
     entering = sizes = turned = added = None
     scheme = model.parts.position(model.config)
-    mixes = model.parts.mixer(model.config).card.scored
+    mixes = card_of(model.parts.mixer(model.config)).scored
     if "pos_embed" in recording:
         both = np.stack([recording["embed"][-shown:], recording["pos_embed"][-shown:]])
         entering, sizes = strips(both)[0], size(both)

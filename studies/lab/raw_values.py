@@ -10,13 +10,13 @@ from engine.config import ResolvedConfig
 from engine.errors import ConfigError
 from engine.parts.attention import HeadMixer, output_matrix
 from engine.parts.parameters import InitialValues, StackedLinear
-from studies.costs.cards.mixers import MixerCard, QueriesAndKeysCard, SharedQKRawValuesCard
+from studies.costs.cards.mixers import QueriesAndKeysCard, SharedQKRawValuesCard
+from studies.costs.cards.table import CARDS
 
 
 class SharedQKRawValues(HeadMixer):
     """Queries and keys are the same vectors, of one matrix; values are the stream's own."""
 
-    card: ClassVar[type[MixerCard]] = SharedQKRawValuesCard
     initial_values: ClassVar[InitialValues] = {**HeadMixer.initial_values, "w_qk": "matrix"}
 
     def __init__(self, config: ResolvedConfig) -> None:
@@ -33,10 +33,12 @@ class SharedQKRawValues(HeadMixer):
         return q, k, (x if memory is None else memory).unflatten(-1, by_head)
 
 
+CARDS[SharedQKRawValues] = SharedQKRawValuesCard
+
+
 class QueriesAndKeys(HeadMixer):
     """Queries and keys have a matrix each; values are the stream's own."""
 
-    card: ClassVar[type[MixerCard]] = QueriesAndKeysCard
     initial_values: ClassVar[InitialValues] = {**HeadMixer.initial_values, "w_qk": "matrix"}
 
     def __init__(self, config: ResolvedConfig) -> None:
@@ -53,6 +55,9 @@ class QueriesAndKeys(HeadMixer):
             k = self.w_qk(memory).chunk(2, dim=-1)[1]
         v = x if memory is None else memory
         return q.unflatten(-1, by_head), k.unflatten(-1, by_head), v.unflatten(-1, by_head)
+
+
+CARDS[QueriesAndKeys] = QueriesAndKeysCard
 
 
 def check_raw_values(config: ResolvedConfig) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, Protocol, get_args
 
+from engine.data.tokenizers.stored import KINDS
 from engine.errors import TokenizerError
 
 PAD, BEGIN, END = 0, 1, 2
@@ -167,3 +168,6 @@ def cut(text: str, by: By) -> Sequence[str]:
     if by == "speech":
         return re.findall(r"[a-z']+|[^\sa-z']", text.lower())
     return text if by == "letters" else text.split()
+
+
+KINDS["paired"] = PairTokenizer.from_dict

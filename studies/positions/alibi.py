@@ -16,6 +16,7 @@ from engine.parts.positions import Alibi, alibi_slopes
 from engine.parts.registry import HEALTHY, Parts
 from engine.recording import Recording, softmax
 from studies.attention.heads import mean_distance
+from studies.costs.cards.table import card_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +147,7 @@ def alibi_effect(scores: np.ndarray, slope: float, seen: np.ndarray, recorded_sl
 def recorded_slope(config: ResolvedConfig, head: int, parts: Parts = HEALTHY) -> float:
     """Returns the linear, unlearned slope that a head's recorded scores hold already; else 0."""
     scheme = parts.position(config)
-    if "bias" not in scheme.enters or scheme.card.tensors(config):
+    if "bias" not in scheme.enters or card_of(scheme).tensors(config):
         return 0.0
     table = scheme(config).prepare(3, torch.zeros(1)).bias(torch.zeros(config.n_heads, 3, 3))[head]
     near, far = -float(table[2, 1]), -float(table[2, 0])

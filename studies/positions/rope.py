@@ -20,6 +20,7 @@ from engine.model import Transformer
 from engine.parts.attention import by_heads
 from engine.parts.positions import Rope, rotate_half_pairs
 from engine.recording import Edits, Recording, next_token_losses, record, softmax
+from studies.costs.cards.table import card_of
 
 
 def frequencies(d_rotary: int, base: float) -> np.ndarray:
@@ -166,7 +167,7 @@ def before_rotation(
     the model compares none. With fewer key heads than query heads, k is that of the head's group.
     """
     c = recording.config
-    if not recording.parts.mixer(c).card.scored:
+    if not card_of(recording.parts.mixer(c)).scored:
         return None
     q, k = (
         recording[f"blocks.{layer}.q"][head],
@@ -269,7 +270,7 @@ class LayoutLoss:
 def wrong_layout_loss(model: Transformer, ids: Sequence[int]) -> LayoutLoss | None:
     """Measures what the mix-up costs. None without RoPE, scores, a causal mask or two tokens."""
     c = model.config
-    turning, scored = turned_by(model), model.parts.mixer(c).card.scored
+    turning, scored = turned_by(model), card_of(model.parts.mixer(c)).scored
     if turning is None or not scored or not c.causal or len(ids) < 2:
         return None
     cos, signed = (table.float() for table in tables(np.arange(len(ids)), turning.rotary, turning.base))

@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from engine.config import ModelConfig, Position
 from engine.model import Transformer
 from engine.parts.positions import HookName
+from studies.costs.cards.table import card_of
 from studies.costs.ledger import component_parameters
 
 
@@ -96,7 +97,7 @@ def similarity(model: Transformer, reach: int) -> Similarity:
         return Similarity("mean cos(θᵢ · distance)", ("equal q and k",), np.arange(reach), values[None])
     if "bias" in scheme.enters:
         bias = _bias(model, reach)
-        names = tuple(scheme.card.head_label(head, row.tolist()) for head, row in enumerate(bias))
+        names = tuple(card_of(scheme).head_label(head, row.tolist()) for head, row in enumerate(bias))
         return Similarity("e^bias", names, np.arange(reach), np.exp(bias - bias.max(1, keepdims=True)))
     return _added(model, min(reach, scheme.reach(c) or reach))
 

@@ -17,8 +17,7 @@ from torch import Tensor
 
 from engine.config import ModelConfig, Norm, Wiring
 from engine.model import Transformer, build
-from engine.parts.registry import HEALTHY
-from studies.costs.cards.norms import NORM_CARDS
+from engine.parts.registry import HEALTHY, NORMS
 
 Init = Literal["scaled", "unscaled", "fan_in"]
 Quantity = Literal["gradients", "weights", "activations"]
@@ -231,7 +230,7 @@ def reason(plan: Plan, wiring: Wiring, blocks: np.ndarray, lengths: np.ndarray) 
     """Returns why gradients (block,) differ from theory, given stream `lengths`, or None."""
     quotient = ratio(blocks) if np.isfinite(blocks).all() else math.inf
     flat = 1 / FLAT <= quotient <= FLAT
-    norm = NORM_CARDS[plan.norm]
+    norm = NORMS[plan.norm]
     bare = not norm.present
     if wiring == "pre" and not flat:
         return "stream grows" if norm.divides else "no norm" if bare else "saturates"

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from engine.config import ModelConfig, Norm
+from engine.config import ModelConfig
+from engine.parts.norms import Norm
 from engine.parts.parameters import set_constants
 from engine.parts.registry import NORMS
-from engine.presets import ENCODER_DECODERS, PRESETS
+from studies.costs.presets import PRESETS
+from studies.costs.published_models import ENCODER_DECODERS
 
 EXAMPLE = (1.0, 2.0, 3.0, 6.0)
 
@@ -30,14 +32,13 @@ def norm_example(x: tuple[float, ...]) -> NormExample:
     """Computes every norm of x with the engine's own parts."""
     row = torch.tensor(x, dtype=torch.float64)
     variance, rms = float(row.var(unbiased=False)), float(row.square().mean().sqrt())
-    outputs = {name: _output(name, row) for name, norm in NORMS.items() if norm.card.present}
+    outputs = {name: _output(norm, row) for name, norm in NORMS.items() if norm.present}
     return NormExample(row.numpy(), float(row.mean()), variance, rms, outputs)
 
 
 @torch.no_grad()
-def _output(name: Norm, row: torch.Tensor) -> np.ndarray:
-    config = ModelConfig(d_model=len(row), n_heads=1, norm=name, norm_gain=False, norm_bias=False).resolved()
-    norm = NORMS[name](config)
+def _output(part: type[Norm], row: torch.Tensor) -> np.ndarray:
+    norm = part(ModelConfig(d_model=len(row), n_heads=1, norm_gain=False, norm_bias=False).resolved())
     set_constants(norm)
     return norm(row).numpy()
 

@@ -66,7 +66,7 @@ def _block_states(c: ResolvedConfig, parts: Parts, i: int) -> list[tuple[str, st
         return [("resid_post", f"+ {' and '.join(there)} {i}")] if there else []
     attention = [("resid_mid", f"{plus}attn {i}")] if mixer else []
     feedforward = [("resid_post", f"{plus}ffn {i}")] if ffn else []
-    if wiring.ends_normed and parts.norm(c).card.present:
+    if wiring.ends_normed and parts.norm(c).present:
         attention += [("norm1", f"norm1 {i}")] if attention else []
         feedforward += [("norm2", f"norm2 {i}")] if feedforward else []
     return attention + feedforward

@@ -5,6 +5,7 @@ from __future__ import annotations
 from engine.config import ResolvedConfig
 from engine.parts.registry import HEALTHY, Parts
 from studies.costs.cards import Formula
+from studies.costs.cards.table import card_of
 
 
 def formulas(
@@ -13,21 +14,21 @@ def formulas(
     """Returns the formula of every activation of a model, and of unseen tensors on the way to one, by bare
     name. `crossing`: of a decoder that reads a memory; `padded`: its source has a padding mask.
     """
-    position, norm = parts.position(c), parts.norm(c).card.formula(c)
+    position, norm = parts.position(c), card_of(parts.norm(c)).formula(c)
     result = {
         **_FIXED,
         **_entered(c, "embed" in position.enters),
         **dict.fromkeys(("norm_embed", "norm1", "norm2", "norm_final"), norm),
-        **position.card.formulas(c),
-        **parts.mixer(c).card.formulas(c),
-        **parts.feedforward(c).card.formulas(c),
-        **parts.wiring(c).card.formulas(),
-        **parts.output(c).card.formulas(c),
+        **card_of(position).formulas(c),
+        **card_of(parts.mixer(c)).formulas(c),
+        **card_of(parts.feedforward(c)).formulas(c),
+        **card_of(parts.wiring(c)).formulas(),
+        **card_of(parts.output(c)).formulas(c),
     }
     for name in {"q_rot", "k_rot"} & result.keys():
-        result[name] = position.card.turned(result[name], c)
+        result[name] = card_of(position).turned(result[name], c)
     if "scores" in result:
-        result["scores"] = position.card.biased(result["scores"], c)
+        result["scores"] = card_of(position).biased(result["scores"], c)
     if padded and not c.causal:
         result["masked_scores"] = _PADDED
     return result | (_crossed(c, parts) if crossing else {})
@@ -35,13 +36,13 @@ def formulas(
 
 def _crossed(c: ResolvedConfig, parts: Parts) -> dict[str, Formula]:
     """Returns the mixer's formulas under the names of a cross-attention, where no position acts."""
-    own = parts.mixer(c).card.formulas(c)
+    own = card_of(parts.mixer(c)).formulas(c)
     result = {f"cross_{'out' if name == 'attn_out' else name}": formula for name, formula in own.items()}
     bias, plus = (r" + b", " + b") if c.attention_bias else ("", "")
     return {
         **result,
-        **parts.crossing(c).card.formulas(),
-        "cross_norm": parts.norm(c).card.formula(c),
+        **card_of(parts.crossing(c)).formulas(),
+        "cross_norm": card_of(parts.norm(c)).formula(c),
         "cross_masked_scores": _PADDED,
         "cross_q_flat": (rf"q = x\,W_Q{bias}", f"x · W_Q{plus}: queries from the decoder's stream"),
         "cross_q_heads": (r"(d) \to (H, d_{head})", "split into heads"),

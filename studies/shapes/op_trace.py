@@ -25,6 +25,7 @@ from torch.utils.weak import WeakIdKeyDictionary
 from engine.config import ResolvedConfig, ResolvedSeq2Seq
 from engine.model import Transformer
 from engine.probe import AXES
+from studies.costs.cards.table import card_of
 from studies.pairs.seq2seq import Seq2Seq
 from studies.shapes.formulas import formulas
 
@@ -220,7 +221,7 @@ class OperationTrace(TorchFunctionMode):
         }
         if bare in names:
             return scope + dot + names[bare]
-        stem = self.parts.mixer(self.stacks[self._stack(target)]).card.flat.get(bare, "x")
+        stem = card_of(self.parts.mixer(self.stacks[self._stack(target)])).flat.get(bare, "x")
         if bare.startswith("cross_"):
             stem = "cross_q" if bare == "cross_q" else "cross_kv"
         return f"{scope}{dot}{stem}_{'flat' if linear else 'heads'}"

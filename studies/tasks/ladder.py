@@ -22,8 +22,8 @@ from engine.parts.blocks import PreNormBlock
 from engine.parts.feedforward import FeedForward, SwiGlu
 from engine.parts.norms import LayerNorm, RMSNorm
 from engine.parts.positions import rotate_half_pairs, sinusoidal_table
+from engine.parts.registry import parts_of
 from engine.recording import record
-from studies.lab.faults import parts_of
 from studies.lab.raw_values import QueriesAndKeys, SharedQKRawValues
 from studies.tasks.rungs import LADDER
 

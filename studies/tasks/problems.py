@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import torch
 from torch import Tensor
@@ -104,7 +104,7 @@ def likeliest_named(
 
 def task_scores(model: Transformer, corpus: Corpus, count: int = PROBLEMS) -> TaskScores | None:
     """Returns the shares solved; None for no task, or a model that cannot write a whole problem."""
-    task = corpus.task
+    task = cast("Task | None", corpus.task)
     if task is None or not model.config.causal or model.config.context < max(task.length, 3):
         return None
     training = model.training

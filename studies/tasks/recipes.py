@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from engine.config import ModelConfig, TrainConfig
-from engine.presets import PRESETS
+from engine.presets import SMALL
 from studies.tasks.task import Task
 
 STREAM_CONTEXT = 32  # letters that are read of a stream
@@ -24,7 +24,7 @@ _TRAIN: dict[str, dict[str, Any]] = {"addition": {"steps": 600}, "addition_rever
 
 def task_recipe(task: Task) -> tuple[ModelConfig, TrainConfig]:
     """Returns a model whose context is one problem, and its training."""
-    preset = PRESETS["grokking" if task.answers_only else "task"]
+    preset = SMALL["grokking" if task.answers_only else "task"]
     assert preset.train is not None
     context = STREAM_CONTEXT if task.stream else task.length
     vocabulary = len(task.alphabet) + (not task.stream)  # and the line break

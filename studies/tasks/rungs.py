@@ -19,8 +19,8 @@ DEPTHS = (1, 2, 4, 8)
 @dataclass(frozen=True)
 class Rung:
     """One idea more than the rung `below` (None: the lowest). `changes` are all fields in which the two
-    differ, `parts` the name of the model's parts (studies.lab.faults.PARTS). `idea` explains what is new to
-    somebody who heard one lecture.
+    differ, `parts` the name of the model's parts (engine.parts.registry.PARTS). `idea` explains what is new
+    to somebody who heard one lecture.
     """
 
     title: str

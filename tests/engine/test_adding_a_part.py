@@ -31,7 +31,8 @@ from studies.costs.cards import Formula
 from studies.costs.cards import feedforward as feedforward_cards
 from studies.costs.cards import norms as norm_cards
 from studies.costs.cards import positions as position_cards
-from studies.costs.cards.feedforward import FeedForwardCard, GatedCard, PlainCard
+from studies.costs.cards.feedforward import GatedCard, PlainCard
+from studies.costs.cards.table import CARDS, card_of
 from studies.costs.ledger import ledger, parameter_formula
 from studies.feedforward import activation_functions
 from studies.positions.schemes import similarity
@@ -68,17 +69,22 @@ def added(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     norm = written(norms, monkeypatch)
     monkeypatch.setitem(norm_cards.NORM_CARDS, card.name, card)
     monkeypatch.setitem(NORMS, card.name, norm)
-    written(position_cards, monkeypatch)
-    monkeypatch.setitem(POSITIONS, "kerple", written(position_parts, monkeypatch))
-    written(feedforward_cards, monkeypatch)
-    monkeypatch.setitem(FEEDFORWARDS, "reglu", written(feedforward_parts, monkeypatch))
+    monkeypatch.setitem(CARDS, norm, card)
+    position, network = written(position_parts, monkeypatch), written(feedforward_parts, monkeypatch)
+    monkeypatch.setitem(POSITIONS, "kerple", position)
+    monkeypatch.setitem(CARDS, position, written(position_cards, monkeypatch))
+    monkeypatch.setitem(FEEDFORWARDS, "reglu", network)
+    monkeypatch.setitem(CARDS, network, written(feedforward_cards, monkeypatch))
     monkeypatch.setitem(FEEDFORWARDS, "tanh", Tanh)
+    monkeypatch.setitem(CARDS, Tanh, TanhCard)
     monkeypatch.setitem(FEEDFORWARDS, "tanhglu", TanhGate)
+    monkeypatch.setitem(CARDS, TanhGate, TanhGateCard)
     networks = (*get_args(config.Ffn), "reglu", "tanh", "tanhglu")
     positions = (*get_args(config.Position), "kerple")
     monkeypatch.setattr(config, "Ffn", Literal[networks])  # type: ignore[valid-type]
     monkeypatch.setattr(config, "GATED", (*config.GATED, "reglu"))
-    monkeypatch.setattr(config, "Norm", Literal[tuple(norm_cards.NORM_CARDS)])  # type: ignore[valid-type]
+    names = (*get_args(config.Norm), card.name)
+    monkeypatch.setattr(config, "Norm", Literal[names])  # type: ignore[valid-type]
     monkeypatch.setattr(config, "Position", Literal[positions])  # type: ignore[valid-type]
     yield
     trace.cache_clear()
@@ -93,7 +99,6 @@ class TanhCard(PlainCard):
 class Tanh(FeedForward):
     """A bend that nobody has named yet."""
 
-    card: ClassVar[type[FeedForwardCard]] = TanhCard
     act: ClassVar[str] = "tanh"
 
     @staticmethod
@@ -106,7 +111,6 @@ class TanhGateCard(GatedCard):
 
 
 class TanhGate(GatedFeedForward):
-    card: ClassVar[type[FeedForwardCard]] = TanhGateCard
     act: ClassVar[str] = "tanh"
     activation = staticmethod(Tanh.activation)
 
@@ -169,7 +173,7 @@ def test_a_new_network_s_bend_is_drawn_as_its_own(ffn: str, bent: str) -> None:
     post = np.tanh(recording["blocks.0." + bent]) * passed
     np.testing.assert_allclose(post, recording["blocks.0.ffn_post"], atol=1e-6)
     gates = activation_functions.gates()
-    assert gates == {name: part.card.title for name, part in FEEDFORWARDS.items() if part.gated}
+    assert gates == {name: card_of(part).title for name, part in FEEDFORWARDS.items() if part.gated}
     assert {"swiglu": "SwiGLU", "reglu": "ReGLU", "tanhglu": "TanhGLU"}.items() <= gates.items()
     axis, surface = activation_functions.gated_surface("tanhglu", 2.0, 5)
     np.testing.assert_allclose(surface, np.tanh(axis)[None, :] * axis[:, None], atol=1e-6)

@@ -17,7 +17,6 @@ from engine.errors import ConfigError
 from engine.model import Transformer, build
 from engine.parts.attention import Attention
 from engine.parts.registry import HEALTHY, Parts, swapped
-from engine.presets import PRESETS
 from engine.recording import Recording, record
 from pages.inside.attention import steps
 from studies.attention import head_patterns, heads, scaling, shared_keys, single_head
@@ -38,6 +37,7 @@ from studies.attention.attention_targets import by_distance, shares, target_keys
 from studies.attention.heads import even_pattern
 from studies.attention.scaling import KEYS, among_zeros, theory
 from studies.circuits import induction
+from studies.costs.presets import PRESETS
 from studies.lab.faults import PARTS
 from studies.positions.alibi import visible
 from tests.engine.cases import for_each

@@ -12,6 +12,7 @@ import pytest
 
 from engine.data.corpora import load, shakespeare_path
 from engine.errors import CheckpointError
+from engine.parts.registry import parts_of
 from engine.training.records import Step
 from engine.training.train import train
 from pages.lab.faults import cost
@@ -20,7 +21,7 @@ from studies.experiments import bug_races
 from studies.experiments.bug_races import BROKEN, CLOSE, FOLDER, HEALTHY, SEEDS, compare_twins, shipped, specs
 from studies.experiments.stored_races import Stored, load_race, run_race
 from studies.guesses import training
-from studies.lab.faults import FAULTS, parts_of
+from studies.lab.faults import FAULTS
 from studies.tasks.text_statistics import known_share, words_of
 from tests.engine.cases import for_each
 from tests.engine.helpers import tiny, verse

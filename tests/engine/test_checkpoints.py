@@ -25,23 +25,13 @@ from safetensors.torch import save as save_tensors
 from torch import Tensor
 
 from engine import checkpoints
-from engine.checkpoints import (
-    load,
-    load_labels,
-    load_pair,
-    load_state,
-    load_weights,
-    pack,
-    save,
-    save_state,
-    slim_state,
-    unpack,
-)
+from engine.checkpoints import load, load_state, load_weights, pack, save, save_state, slim_state, unpack
 from engine.config import ModelConfig
 from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import CheckpointError
 from engine.model import Transformer
 from engine.training.records import TrainState
+from studies.pairs.checkpoints import labelled, load_labels, load_pair
 from studies.pairs.corpora import pair_text
 from studies.pairs.dataset import Labelled, LabelledText
 from studies.pairs.seq2seq import Classifier, Seq2Seq, build_classifier, build_pair
@@ -317,7 +307,7 @@ def a_classifier() -> Classifier:
 def test_an_encoder_decoder_and_a_classifier_come_back(tmp_path: Path) -> None:
     pair, classifier, tokenizer = a_pair(), a_classifier(), pair_text("reverse", 50, 5).tokenizer
     save(tmp_path / "a" / "b", pair, tokenizer, {"exact": 0.5}, torch.bfloat16)
-    save(tmp_path, classifier, TEXT.tokenizer, {}, torch.bfloat16, TEXT.labels)
+    save(tmp_path, classifier, TEXT.tokenizer, {}, torch.bfloat16, labelled(classifier, TEXT.labels))
     one, other = load_pair(tmp_path / "a" / "b"), load_labels(tmp_path)
     assert one.tokenizer == tokenizer and one.metrics == {"exact": 0.5} and other.labels == ("x", "y")
     for saved, found in ((pair, one.model), (classifier, other.model)):
@@ -366,7 +356,7 @@ def test_a_touched_model_is_refused(kind: str, name: str, tmp_path: Path) -> Non
     if kind == "pair":
         save(tmp_path, a_pair(), pair_text("reverse", 50, 5).tokenizer, {})
     else:
-        save(tmp_path, a_classifier(), TEXT.tokenizer, {}, labels=TEXT.labels)
+        save(tmp_path, model := a_classifier(), TEXT.tokenizer, {}, config=labelled(model, TEXT.labels))
     load: Callable[[Path], Any] = load_pair if kind == "pair" else load_labels
     load(tmp_path)
     touch, said = (OF_PAIRS if kind == "pair" else OF_LABELS)[name]

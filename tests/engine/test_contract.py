@@ -23,6 +23,7 @@ from engine.sample.generate import steps
 from pages.start.home.map_drawing import model_map
 from studies.attention.ablation import Switches, compare
 from studies.attention.single_head import head_stages
+from studies.costs.cards.table import card_of
 from studies.costs.ledger import parameter_formula
 from studies.generation.single_row import SUPPORTED
 from studies.lab.faults import PARTS
@@ -175,7 +176,7 @@ def test_attribution_sums_to_the_logit_or_says_why_not(case: Case) -> None:
     why = {
         "wiring": not case.parts.sums(model.config),
         "output_head": not model.output.linear,
-        "norm": not (case.parts.norm(model.config).card.divides or model.config.norm == "none"),
+        "norm": not (case.parts.norm(model.config).divides or model.config.norm == "none"),
         "heads": headless,
     }
     refused = next((field for field, holds in why.items() if holds), None)
@@ -301,7 +302,11 @@ def test_what_is_switched_off_is_a_model_of_other_parts(case: Case) -> None:
 
         return remixed(case, weighted_sum=weighted_sum)
 
-    plain = remixed(case, scores=HeadMixer.raw_scores) if model.blocks[0].mixer.card.scored else case.parts
+    plain = (
+        remixed(case, scores=HeadMixer.raw_scores)
+        if card_of(type(model.blocks[0].mixer)).scored
+        else case.parts
+    )
     bare = swapped(case.parts, "no mask", mask=lambda length, like, start=0: None)
     for switches, other, parts in (
         (Switches(scale=False), config, plain),
@@ -326,11 +331,11 @@ def test_the_map_names_every_part(case: Case) -> None:
     mixer, norm, position = parts.mixer(c), parts.norm(c), parts.position(c)
     placed = position.present and (mixer.present or "embed" in position.enters)
     for name, part, there in (
-        ("attention", mixer.card, mixer.present),
-        ("norm1", norm.card, norm.card.present and mixer.present),
-        ("position", position.card, placed),
+        ("attention", card_of(mixer), mixer.present),
+        ("norm1", card_of(norm), norm.present and mixer.present),
+        ("position", card_of(position), placed),
     ):
         assert not there or (said[name] == part.title and name in boxes)
     if mixer.present:
-        assert drawn["parts"]["attention"]["text"].startswith(mixer.card.sentence)
+        assert drawn["parts"]["attention"]["text"].startswith(card_of(mixer).sentence)
     assert ("feedforward" in boxes) == parts.feedforward(c).present

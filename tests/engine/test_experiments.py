@@ -16,7 +16,6 @@ import pytest
 
 from engine.data import corpora
 from engine.errors import CheckpointError
-from engine.presets import PAIRED
 from studies.experiments import (
     bigram_expectations,
     bug_races,
@@ -37,6 +36,7 @@ from studies.experiments import (
 from studies.experiments.command import complete, reading, require_all
 from studies.experiments.why_decoders import CHECKPOINTS
 from studies.lab.doctor import story, table
+from studies.pairs.presets import PAIRED
 from tests.engine.cases import for_each
 
 TEXT = corpora.from_text("ROMEO: the cat sat on the mat; she sees the shed.\n" * 40, "toy")

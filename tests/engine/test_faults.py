@@ -25,7 +25,7 @@ from engine.errors import CheckpointError, ConfigError
 from engine.model import Transformer, build
 from engine.parts.attention import Attention
 from engine.parts.feedforward import Gelu
-from engine.parts.registry import HEALTHY, Parts, swapped
+from engine.parts.registry import HEALTHY, Parts, parts_of, swapped
 from engine.probe import Recorder
 from engine.recording import check_plain_stack
 from engine.sample import complete
@@ -38,10 +38,11 @@ from runs.state import Run, RunSpec
 from studies.attention.shared_keys import shared_keys
 from studies.costs.cards.feedforward import GeluCard
 from studies.costs.cards.mixers import AttentionCard
+from studies.costs.cards.table import CARDS
 from studies.costs.ledger import ledger, parameter_formula
 from studies.generation.kv_cache import cache_size, compare, filled_bytes, sharing
 from studies.generation.single_row import SUPPORTED
-from studies.lab.faults import FAULTS, LAB_MODEL, LAB_TRAIN, PARTS, Fault, masks, parts_of
+from studies.lab.faults import FAULTS, LAB_MODEL, LAB_TRAIN, PARTS, Fault, masks
 from studies.lab.faults.fault import WORDS, body
 from studies.lab.faults.training import not_shifted, overlapping, shifted_by_two
 from tests.engine.cases import for_each
@@ -171,18 +172,20 @@ class KeysAloneCard(AttentionCard):
 class KeepsKeysAlone(Attention):
     """An Attention whose card says that half the numbers are cached."""
 
-    card = KeysAloneCard
+
+CARDS[KeepsKeysAlone] = KeysAloneCard
 
 
-def test_the_memory_of_a_training_is_that_of_its_parts() -> None:
+def test_the_memory_of_a_training_is_that_of_its_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """A network with four times as many numbers kept asks for more, by twice their bytes."""
 
     class HoarderCard(GeluCard):
         saved_widths = 8
 
     class Hoarder(Gelu):
-        card = HoarderCard
+        pass
 
+    monkeypatch.setitem(CARDS, Hoarder, HoarderCard)
     parts = swapped(HEALTHY, "hoarder", feedforwards={MODEL.ffn: Hoarder})
     more = estimate_bytes(MODEL, TRAIN, parts) - estimate_bytes(MODEL, TRAIN)
     wider = 8 - GeluCard.saved_widths

@@ -15,12 +15,12 @@ import torch.nn.functional as F
 
 from engine.data.tokenizers.bpe import pieces as cut
 from engine.model import build
-from engine.presets import PRESETS
 from engine.recording import record
 from studies.attention.ablation import UnmaskedReading, without_mask
 from studies.attention.scaling import WIDTHS
 from studies.circuits.induction import Repeat, read_twice
 from studies.costs.ledger import ledger
+from studies.costs.presets import PRESETS
 from studies.experiments import reward_runs
 from studies.experiments.bug_races import Comparison, Side
 from studies.experiments.no_residual import shipped

@@ -12,8 +12,8 @@ from torch.utils.flop_counter import FlopCounterMode
 from engine.config import ModelConfig, SampleConfig
 from engine.model import build
 from engine.parts.cache import KVCache
-from engine.presets import PRESETS
 from studies.costs.ledger import ledger
+from studies.costs.presets import PRESETS
 from studies.generation.kv_cache import (
     CacheStep,
     by_family,

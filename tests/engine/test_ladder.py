@@ -23,6 +23,7 @@ from engine.config import ModelConfig, TrainConfig
 from engine.data.corpora import from_text
 from engine.errors import CheckpointError, ConfigError
 from engine.model import build, count_parameters
+from engine.parts.registry import parts_of
 from runs.state import Status
 from studies.costs.ledger import ledger
 from studies.experiments import bigram_expectations, lab_races, ladder
@@ -31,7 +32,7 @@ from studies.experiments.ladder import Climbed
 from studies.experiments.ladder_gains import CLEAR, Finish, Idea, finish, idea, separate
 from studies.experiments.race_recipes import NORM_DEPTHS, QUESTIONS
 from studies.experiments.race_table import Standing
-from studies.lab.faults import PARTS, parts_of
+from studies.lab.faults import PARTS
 from studies.tasks.ladder import KINDS, LINES, lines, self_term
 from studies.tasks.rungs import DEPTHS, FIRST_FOUR, LADDER, LECTURE, LECTURE_TRAINING, Published
 from studies.tasks.text_statistics import counted, expected

@@ -17,10 +17,11 @@ from engine.config import ModelConfig
 from engine.errors import ConfigError
 from engine.model import build, count_parameters
 from engine.parts.cache import KVCache
-from engine.presets import ENCODER_DECODERS, PRESETS
 from engine.probe import Recorder
 from studies.costs import ledger as ledger_module
 from studies.costs.ledger import GB, component_parameters, ledger, parameter_formula, shape_trace
+from studies.costs.presets import PRESETS
+from studies.costs.published_models import ENCODER_DECODERS
 from studies.shapes.operations import totals, trace
 from tests.engine.cases import for_each
 from tests.engine.saved_for_backward import DTYPES, kept

@@ -11,15 +11,16 @@ import pytest
 from engine.config import ModelConfig
 from engine.errors import ConfigError
 from engine.model import build
-from engine.presets import ENCODER_DECODERS, LECTURE_MODELS, PRESETS
 from studies.costs import model_choices
 from studies.costs.block import block_of
 from studies.costs.budget import budget, grown
 from studies.costs.fits import alike, fit, smallest, uses
 from studies.costs.growth import break_even, by_heads, by_part, caches
 from studies.costs.hand_count import counted, terms
+from studies.costs.lecture_models import LECTURE_MODELS
 from studies.costs.ledger import GB, kv_numbers, ledger, ledger_of
-from studies.costs.published_models import BY_YEAR
+from studies.costs.presets import PRESETS
+from studies.costs.published_models import BY_YEAR, ENCODER_DECODERS
 from studies.costs.shares import Difference, change, differences, largest, quick_reference, where
 from studies.costs.sizes import fitting, padding
 from studies.pairs.seq2seq import build_pair

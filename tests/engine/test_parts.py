@@ -20,6 +20,7 @@ from engine.parts.feedforward import gelu_tanh, relu2
 from engine.parts.positions import PositionHooks, alibi_slopes, t5_bucket
 from engine.parts.registry import FEEDFORWARDS, MIXERS, NORMS, POSITIONS
 from engine.probe import AXES, Patcher, Recorder, axes_of, identity
+from studies.costs.cards.table import card_of
 from studies.lab.raw_values import QueriesAndKeys, SharedQKRawValues
 from studies.pairs.seq2seq import build_classifier, build_pair
 from studies.residual.norm_example import norm_example
@@ -100,14 +101,14 @@ def test_formulas_say_what_is_added_and_what_turns() -> None:
         (QueriesAndKeys, "qk_flat"),
     ):  # fmt: skip
         for bias in (False, True):
-            latex, words = mixer.card.formulas(tiny(attention_bias=bias).resolved())[name]
+            latex, words = card_of(mixer).formulas(tiny(attention_bias=bias).resolved())[name]
             assert (" + b" in latex) == (" + b" in words) == bias
     config = tiny(position="rope", d_model=32, rope_fraction=0.5, rope_theta=50.0).resolved()
-    latex, words = POSITIONS["rope"].card.turned(("q", "query"), config)
+    latex, words = card_of(POSITIONS["rope"]).turned(("q", "query"), config)
     assert latex.endswith("= 50^{-2i/4}") and words.endswith("frequency, the first 4 of 8 dimensions")
-    whole = POSITIONS["rope"].card.turned(("q", "query"), replace(config, rope_fraction=1.0))
+    whole = card_of(POSITIONS["rope"]).turned(("q", "query"), replace(config, rope_fraction=1.0))
     assert whole[0].endswith("{-2i/d_{head}}") and whole[1].endswith("frequency")
-    added = POSITIONS["t5"].card.biased(("s", "score"), config)
+    added = card_of(POSITIONS["t5"]).biased(("s", "score"), config)
     assert added == ("s + b_h(i - j)", "score + bias for the distance")
 
 
@@ -213,10 +214,10 @@ def test_a_norm_without_its_division_is_linear_and_says_what_is_left() -> None:
         assert torch.equal(
             norm.linear_part(x), expected * torch.tensor([1.0, 2.0, -1.0]) if gain else expected
         )
-        assert norm.card.linear_words(config) == "centred" + said
+        assert card_of(type(norm)).linear_words(config) == "centred" + said
     rms = tiny(norm="rmsnorm").resolved()
-    assert NORMS["rmsnorm"].card.linear_words(rms) == "multiplied by its gain"
-    assert NORMS["rmsnorm"].card.linear_words(replace(rms, norm_gain=False)) == ""
+    assert card_of(NORMS["rmsnorm"]).linear_words(rms) == "multiplied by its gain"
+    assert card_of(NORMS["rmsnorm"]).linear_words(replace(rms, norm_gain=False)) == ""
 
 
 def test_a_window_by_hand() -> None:

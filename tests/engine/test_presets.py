@@ -9,10 +9,12 @@ from pathlib import Path
 from engine.config import ModelConfig, TrainConfig
 from engine.data.corpora import from_text
 from engine.model import build
-from engine.presets import ENCODER_DECODERS, ENCODERS, PRESETS
 from engine.training.records import Done
 from engine.training.train import train
 from studies.attention.head_scores import head_scores
+from studies.costs.presets import PRESETS
+from studies.costs.published_models import ENCODER_DECODERS
+from studies.pairs.encoders import ENCODERS
 from tests.engine.cases import for_each
 from tests.engine.helpers import VERSE
 

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from engine.errors import ConfigError, RunError
-from engine.presets import PRESETS
 from runs import admission, profiles
 from runs.admission import StartLimiter
 from runs.manager import RunManager, RunSpec
 from runs.profiles import GB, LIBRARIES, MB, PROFILES
+from studies.costs.presets import PRESETS
 from tests.engine.cases import for_each
 from tests.engine.puppets import Puppet
 from tests.engine.running import (

@@ -14,7 +14,6 @@ import pytest
 import torch
 
 from engine import checkpoints
-from engine.checkpoints import LabelCheckpoint, PairCheckpoint, load_pair
 from engine.config import ModelConfig, TrainConfig
 from engine.data import corpora
 from engine.data.corpora import from_text, shakespeare_path
@@ -27,6 +26,7 @@ from runs.manager import RunManager, RunSpec
 from runs.state import Change
 from studies.experiments.stored_races import load_race, run_race
 from studies.lab.faults import PARTS
+from studies.pairs.checkpoints import LabelCheckpoint, PairCheckpoint, load_pair
 from studies.pairs.corpora import pair_text, speakers
 from studies.pairs.seq2seq import build_pair
 from studies.pairs.train import train_labels, train_pairs
@@ -407,4 +407,4 @@ def test_the_work_of_a_step_is_that_of_both_towers() -> None:
     long = kinds.PAIRS.seconds(TOWER, replace(PAIRED, steps=1012), "pairs-reverse", 0, 1e9, profiles.HEALTHY)
     looks = 1012 // 4 - 12 // 4
     assert long - short > 1000 * both / 1e9 and looks == 250
-    assert kinds.TEXTS.stacks(TOWER, "python") == (TOWER, None) and "python" in corpora.NAMES
+    assert kinds.TEXTS.stacks(TOWER, "python") == (TOWER, None) and "python" in corpora.names()

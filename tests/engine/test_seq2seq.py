@@ -17,11 +17,11 @@ from engine.errors import ConfigError, ShapeError, TokenizerError
 from engine.model import build
 from engine.parts.attention import causal_mask, check_causal, check_padding, decoder_masks, padding_mask
 from engine.parts.registry import HEALTHY, swapped
-from engine.presets import ENCODER_DECODERS
 from engine.probe import AXES, Recorder, axes_of
 from studies.costs.cards import BatchShape
 from studies.costs.ledger import ledger
 from studies.costs.memory import activations
+from studies.costs.published_models import ENCODER_DECODERS
 from studies.pairs.seq2seq import Memory, build_pair, reader_of
 from studies.pairs.tokenizer import END, PairTokenizer, SourceTokenizer
 from studies.shapes.operations import totals, trace_pair

@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 import torch
 
-from engine.checkpoints import load, load_labels, load_pair
+from engine.checkpoints import load
 from engine.config import TrainConfig
 from engine.data.corpus import Corpus
 from engine.model import build
-from engine.presets import ENCODERS, PAIRED
 from engine.sample import complete
 from engine.training.batches import Batches, guessed_right, measure
 from studies.experiments.__main__ import EXPERIMENTS, main
@@ -23,9 +22,12 @@ from studies.experiments.shipped import ENCODER_RECIPES, POSITION_RECIPES, RECIP
 from studies.experiments.shipped_pairs import ALIGNED, FOLDER, SHIPPED, SPEAKERS
 from studies.families.classifier import by_size, counting_right, labelled_right, share
 from studies.families.cross_attention import model_alignment
+from studies.pairs.checkpoints import load_labels, load_pair
 from studies.pairs.corpora import pair_text, speakers
+from studies.pairs.encoders import ENCODERS
 from studies.pairs.generate import write_pair
 from studies.pairs.paired import PAIR_TASKS, pairs
+from studies.pairs.presets import PAIRED
 from studies.pairs.train import exact
 from studies.positions.extrapolation import (
     TIMES,

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.checkpoints import load_labels, load_pair
 from engine.config import ModelConfig, TrainConfig
 from engine.data.corpora import from_text
 from engine.data.corpus import Corpus
@@ -19,6 +18,7 @@ from engine.presets import Preset
 from engine.training.batches import Batches, guessed_right
 from studies.experiments import shipped_pairs
 from studies.families.classifier import counting_right, labelled_right, share
+from studies.pairs.checkpoints import load_labels, load_pair
 from studies.pairs.corpora import SHORTEST, Speakers, frequent_right, pair_text, speakers, speeches
 from studies.pairs.dataset import Labelled, LabelledText
 from studies.pairs.paired import PAIR_TASKS

@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 import torch
 
-from engine.checkpoints import LabelCheckpoint, load, load_pair
+from engine.checkpoints import load
 from engine.config import ModelConfig, SampleConfig
 from engine.errors import CorpusError, ShapeError, TaskError, TokenizerError
 from engine.probe import Recorder
 from studies.families.classifier import ablate_words
 from studies.families.three_families import carry_on, fill_in, hidden_positions, sentences, translate
 from studies.families.visibility import flows
+from studies.pairs.checkpoints import LabelCheckpoint, load_pair
 from studies.pairs.dataset import source_ids
 from studies.pairs.paired import PAIR_TASKS
 from studies.pairs.seq2seq import build_classifier

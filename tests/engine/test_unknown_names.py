@@ -13,9 +13,9 @@ import torch
 from engine import sample
 from engine.errors import MAX_MESSAGE, ConfigError, GlassformerError, ShapeError, UnknownNameError
 from engine.model import build
-from engine.presets import PRESETS
 from engine.probe import AXES, Patcher, Recorder, check_name
 from engine.recording import record
+from studies.costs.presets import PRESETS
 from tests.engine.cases import for_each
 from tests.engine.helpers import tiny
 

@@ -19,6 +19,7 @@ from studies.costs.cards import BatchShape, Formula, Product, SavedForBackward, 
 from studies.costs.cards.mixers import HeadMixerCard, MixerCard
 from studies.costs.cards.norms import NormCard
 from studies.costs.cards.positions import PositionCard
+from studies.costs.cards.table import CARDS
 
 
 class MeanSizeCard(NormCard):
@@ -38,7 +39,8 @@ class MeanSizeCard(NormCard):
 class MeanSizeNorm(nn.Module):
     """g * x / mean|x|: the vector's mean size becomes 1."""
 
-    card: ClassVar[type[NormCard]] = MeanSizeCard
+    present: ClassVar[bool] = True
+    divides: ClassVar[bool] = True
     initial_values: ClassVar[InitialValues] = {"gain": 1.0}
 
     def __init__(self, config: ResolvedConfig) -> None:
@@ -84,7 +86,6 @@ class LogBiasCard(PositionCard):
 class LogBias(Scheme):
     """-strength_h * ln(1 + distance), with a learned strength for each head."""
 
-    card: ClassVar[type[PositionCard]] = LogBiasCard
     enters: ClassVar[tuple[HookName, ...]] = ("bias",)
     initial_values: ClassVar[InitialValues] = {"strength": "table"}
 
@@ -120,7 +121,6 @@ class SharpMixer(HeadMixer):
     """Attention with three matrices of its own, no W_O, a learned sharpness in its scores, and weights that are
     the softmax of the doubled scores."""
 
-    card: ClassVar[type[MixerCard]] = SharpMixerCard
     initial_values: ClassVar[InitialValues] = {
         **HeadMixer.initial_values,
         **dict.fromkeys(("w_q", "w_k", "w_v", "sharpness"), "matrix"),
@@ -175,7 +175,6 @@ class RunningMeanCard(MixerCard):
 class RunningMean(Mixer):
     """A mixer that is no HeadMixer: the plain average of what there is so far, times a matrix."""
 
-    card: ClassVar[type[MixerCard]] = RunningMeanCard
     initial_values: ClassVar[InitialValues] = {"w_mean": "matrix"}
 
     def __init__(self, config: ResolvedConfig) -> None:
@@ -220,6 +219,12 @@ class DoubledAttention(Attention):
         return 2 * super().output(z)
 
 
+CARDS |= {
+    MeanSizeNorm: MeanSizeCard,
+    LogBias: LogBiasCard,
+    SharpMixer: SharpMixerCard,
+    RunningMean: RunningMeanCard,
+}
 TOYS: dict[str, Parts] = {
     "norm": swapped(HEALTHY, "toy norm", norms={"layernorm": MeanSizeNorm}),
     "position": swapped(HEALTHY, "toy position", positions={"learned": LogBias}),

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.checkpoints import load, load_pair
+from engine.checkpoints import load
+from studies.pairs.checkpoints import load_pair
 from studies.pairs.paired import PAIR_TASKS
 from tests.engine.cases import for_each
 from tests.pages.helpers import KINDS, opened, said

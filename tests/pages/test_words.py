@@ -13,7 +13,6 @@ import torch
 from engine.checkpoints import load
 from engine.config import ModelConfig, TrainConfig, passes
 from engine.data.corpora import SHAKESPEARE_TRAIN
-from engine.presets import PRESETS
 from pages.input.embeddings import classes as embeddings
 from pages.input.positions import alibi, rope_vs_sinusoidal
 from pages.inside.attention import steps
@@ -33,6 +32,7 @@ from studies.circuits.patching import Station
 from studies.circuits.quantisation import BITS, Losses
 from studies.costs.growth import Headed, by_part
 from studies.costs.ledger import ledger, ledger_of
+from studies.costs.presets import PRESETS
 from studies.generation.kv_cache import Speed
 from studies.shapes.backward import Nudges
 from tests.pages.helpers import opened, said

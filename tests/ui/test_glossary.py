@@ -2,8 +2,8 @@
 
 import re
 
-from engine.presets import PRESETS
 from pages.start.home.map_parts import describe
+from studies.costs.presets import PRESETS
 from tests.pages.helpers import opened
 from tests.pages.rooms import views
 from ui import site

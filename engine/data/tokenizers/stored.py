@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from engine.additions import import_additions
 from engine.data.tokenizers import Storable
 from engine.data.tokenizers.bpe import BpeTokenizer
 from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import TokenizerError
-from studies.pairs.tokenizer import PairTokenizer
 
-KINDS: dict[str, type[CharTokenizer] | type[BpeTokenizer] | type[PairTokenizer]] = {
-    "char": CharTokenizer,
-    "bpe": BpeTokenizer,
-    "paired": PairTokenizer,
+KINDS: dict[str, Callable[[Mapping[str, Any]], Storable]] = {
+    "char": CharTokenizer.from_dict,
+    "bpe": BpeTokenizer.from_dict,
 }
 
 
 def tokenizer_from_dict(values: Mapping[str, Any]) -> Storable:
     """Returns the tokenizer that a `to_dict` came from. Raises TokenizerError for anything else."""
+    import_additions(__name__)
     kind = values.get("kind") if isinstance(values, Mapping) else None
     if not isinstance(kind, str) or kind not in KINDS:
         raise TokenizerError(f"unknown tokenizer kind {kind!r}; known: {', '.join(KINDS)}")
-    return KINDS[kind].from_dict(values)
+    return KINDS[kind](values)

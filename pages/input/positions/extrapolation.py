@@ -17,11 +17,11 @@ from engine.checkpoints import Checkpoint
 from engine.config import Position
 from engine.errors import CheckpointError
 from engine.model import build
-from engine.presets import PRESETS
 from engine.slices import seed_median
 from pages.input.positions.loss_by_position import Line, above_rows, losses_figure
 from pages.input.positions.measured_losses import draw_measured_losses
 from pages.input.positions.schemes import COLOURS, TITLES
+from studies.costs.presets import PRESETS
 from studies.experiments.extrapolation import Plan, SchemeRun, shipped_runs
 from studies.experiments.ladder_gains import separate
 from studies.positions.extrapolation import (

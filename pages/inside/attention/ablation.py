@@ -29,6 +29,7 @@ from studies.attention.ablation import (
     surest_position,
     writes_a_bias,
 )
+from studies.costs.cards.table import card_of
 from studies.guesses.attention import dearest_part
 from studies.shapes.formulas import formulas
 from ui import content, explain, memo, widgets
@@ -83,7 +84,7 @@ def _controls(subject: Subject, position_compared: int) -> Switches:
         hint = TEXT["mask hint" if config.causal else "no mask hint"]
         mask = widgets.switch(TEXT["mask"], True, PARTS["mask"], hint=hint, disabled=not config.causal)
         scale = widgets.switch(TEXT["scale"], True, PARTS["scale"], hint=TEXT["scale hint"])
-        hint = TEXT("position hint", off=scheme.card.off)
+        hint = TEXT("position hint", off=card_of(scheme).off)
         position = widgets.switch(
             TEXT["position"], True, PARTS["position"], hint=hint, disabled=not scheme.present
         )
@@ -294,7 +295,7 @@ def _loss_metric(comparison: Comparison, read: Consequence, causal: bool) -> Met
 
 def _remarks(config: ResolvedConfig, model: Transformer, switches: Switches) -> list[str]:
     """Everything worth knowing of these switches and this model (Markdown)."""
-    scored, silent = model.parts.mixer(config).card.scored, is_silent(config, switches)
+    scored, silent = card_of(model.parts.mixer(config)).scored, is_silent(config, switches)
     remarks = {
         "nothing changed": changes_nothing(switches),
         "unmasked": not switches.mask,
@@ -358,7 +359,7 @@ def _how_removed(config: ResolvedConfig, parts: Parts) -> str:
         "by hand",
         scores=content.Filled(formulas(config, parts)["scores"][1]),
         position=config.position,
-        off=content.Filled(scheme.card.off),
+        off=content.Filled(card_of(scheme).off),
         left_out=TEXT["left out"] if "embed" in scheme.enters else "",
     )
 

@@ -8,9 +8,9 @@ import streamlit as st
 from engine.config import ResolvedConfig
 from engine.parts.attention import Attention
 from engine.parts.registry import HEALTHY, Parts
-from engine.presets import PRESETS
 from pages.inside.attention.heads_map import HEAD_COLOURS
 from studies.attention.shared_keys import SharedKeys, cache_saving, fitting, kind, served_by, shared_keys
+from studies.costs.presets import PRESETS
 from ui import content, explain, memo, widgets
 from ui.figures import specs as go
 from ui.figures.theme import colour

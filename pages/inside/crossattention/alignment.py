@@ -12,7 +12,6 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from engine.checkpoints import PairCheckpoint
 from engine.errors import GlassformerError, RunError
 from engine.parts.blocks import DecoderBlock, PreNormDecoderBlock
 from runs.kinds import PAIRS, PAIRS_OF
@@ -28,6 +27,7 @@ from studies.families.cross_attention import (
     sharpest,
 )
 from studies.families.written_target import Change, WrittenTarget, write_target
+from studies.pairs.checkpoints import PairCheckpoint
 from studies.pairs.corpora import pair_text
 from studies.pairs.paired import PAIR_TASKS
 from studies.pairs.train import spread

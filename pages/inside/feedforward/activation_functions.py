@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.parts.feedforward import GatedFeedForward, gelu_tanh, relu2
+from studies.costs.cards.table import card_of
 from studies.feedforward import activation_functions
 from studies.feedforward.activation_functions import Curve, Difference, Inputs, curve
 from ui import content, explain, memo, widgets
@@ -70,7 +71,7 @@ def _answer(subject: Subject, trained: str | None, inputs: Inputs | None) -> str
     if inputs is None or trained is None:
         return TEXT["no function" if part.present else "no network"]
     activation = content.Filled(activation_functions.written(trained))
-    gated = content.Filled(part.card.title)
+    gated = content.Filled(card_of(part).title)
     case = "answer gated" if part.gated else "answer"
     said = [TEXT(case, activation=activation, gated=gated, negative=inputs.negative)]
     if inputs.outside:

@@ -13,6 +13,7 @@ import streamlit as st
 from engine.parts.feedforward import FeedForward, GatedFeedForward
 from pages.inside.feedforward.contexts import Seen, contexts
 from pages.inside.feedforward.neuron_maps import GO, ROOM, distinct, draw_maps, tokens_axis
+from studies.costs.cards.table import card_of
 from studies.feedforward import neurons
 from studies.feedforward.neurons import PromotedTokens
 from ui import content, explain, memo, widgets
@@ -181,7 +182,7 @@ def _norm_choice(subject: Subject) -> None:
     """Draws the choice of the final norm for what is written, and says what is left out."""
     through = widgets.switch(TEXT["norm"], True, NORM, hint=TEXT["norm hint"])
     parts = subject.model.parts
-    step = content.Filled(parts.norm(subject.config).card.nonlinearity)
+    step = content.Filled(card_of(parts.norm(subject.config)).nonlinearity)
     said = [
         TEXT["written"],
         _final_norm(subject) if through else TEXT["no norm"],
@@ -195,8 +196,8 @@ def _norm_choice(subject: Subject) -> None:
 def _final_norm(subject: Subject) -> str:
     """Says what the final norm does to a neuron's output."""
     c, parts = subject.config, subject.model.parts
-    norm = parts.norm(c).card
-    if not norm.present:
+    norm = card_of(parts.norm(c))
+    if not parts.norm(c).present:
         return TEXT["without norms"]
     if parts.wiring(c).ends_normed:
         return TEXT["post-norm"]

@@ -10,6 +10,7 @@ import streamlit as st
 
 from pages.inside.residual.chosen_token import POSITION, first_position, read_so_far, where
 from pages.inside.residual.writers import in_full, not_a_sum, part_bars
+from studies.costs.cards.table import card_of
 from studies.generation.outcome import likeliest_ids
 from studies.residual.attribution import Attribution, Push, Pushes, Versus, attribute, pushes
 from ui import content, explain, memo, widgets
@@ -144,10 +145,10 @@ def _more(subject: Subject, attribution: Attribution, difference: float, name: s
 
 def _tell_frozen(subject: Subject, divisor: float) -> None:
     """Says how the final norm was treated."""
-    norm = subject.model.parts.norm(subject.config).card
-    treated = norm.linear_words(subject.config)
+    norm = subject.model.parts.norm(subject.config)
+    treated = card_of(norm).linear_words(subject.config)
     case = "no final norm" if not norm.present else "frozen" if treated else "frozen only"
-    st.caption(TEXT(case, divisor=divisor, norm=norm.title, treated=treated))
+    st.caption(TEXT(case, divisor=divisor, norm=card_of(norm).title, treated=treated))
 
 
 def choose_tokens(subject: Subject, position: int) -> tuple[int, Versus]:

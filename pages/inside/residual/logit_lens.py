@@ -190,7 +190,7 @@ def _caveats(subject: Subject) -> None:
     wiring = parts.wiring(config)
     if wiring.replaces:
         st.caption(f":material/info: {TEXT['no residual stream']}")
-    if wiring.ends_normed and parts.norm(config).card.present:
+    if wiring.ends_normed and parts.norm(config).present:
         st.caption(f":material/info: {TEXT['no final norm']}")
 
 

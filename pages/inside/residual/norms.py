@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.errors import HeadError
+from engine.parts.registry import NORMS
 from pages.inside.residual.chosen_token import POSITION, first_position
 from pages.inside.residual.writers import MANY, by_block, in_full, not_a_sum, part_bars, part_name
 from studies.costs.cards.norms import NORM_CARDS, norm_title
@@ -135,8 +136,8 @@ def _hand(subject: Subject, stream: Stream, position: int) -> None:
             st.latex(lines)
     others = [
         TEXT("another norm", title=card.title, source=card.source, sentence=content.Filled(card.sentence))
-        for card in NORM_CARDS.values()
-        if card.present and not card.divides
+        for name, card in NORM_CARDS.items()
+        if NORMS[name].present and not NORMS[name].divides
     ]
     st.caption(" ".join([TEXT["norms differ"], *others]))
     st.markdown(TEXT["where norms stand"])

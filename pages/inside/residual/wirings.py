@@ -15,6 +15,7 @@ from engine.data import corpora
 from engine.data.corpus import Corpus
 from engine.data.progress import Progress, Steps
 from engine.errors import CorpusError
+from engine.parts import registry
 from studies.costs.cards.norms import NORM_CARDS, norm_title
 from studies.residual.gradient_by_depth import (
     EPS,
@@ -40,7 +41,7 @@ from ui.text.markdown import safe
 
 TEXT = content.beside(__file__)
 DEPTHS = {"24": (2, 4, 8, 16, 24), "48": (2, 4, 8, 16, 24, 32, 48), "96": (2, 4, 8, 16, 24, 32, 48, 64, 96)}
-NORMS: dict[Norm, str] = {name: norm_title(name) for name in NORM_CARDS}
+NORMS: dict[Norm, str] = {name: norm_title(name) for name in get_args(Norm)}
 SEEDS = (1, 3, 5)
 DEEPEST = "deepest"
 INITS: tuple[Init, ...] = ("scaled", "unscaled", "fan_in")
@@ -178,7 +179,7 @@ def _say(
     if broken := unusable(profiles):
         st.warning(TEXT("overflowed", broken=broken, models=len(profiles)))
     last = last_block(means["weights"], depth)
-    if last is not None and NORM_CARDS[plan.norm].divides:
+    if last is not None and registry.NORMS[plan.norm].divides:
         explain.takeaway(_proved(last, plan.init))
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from engine.config import ResolvedConfig
 from engine.parts.registry import Parts
+from studies.costs.cards.table import card_of
 from ui import content
 from ui.figures import specs as go
 from ui.figures.axes import rows_axis
@@ -43,7 +44,7 @@ def not_a_sum(config: ResolvedConfig, parts: Parts) -> str:
     if parts.wiring(config).replaces:
         return TEXT["no residual stream"]
     if parts.sums(config):
-        card = parts.norm(config).card
+        card = card_of(parts.norm(config))
         return TEXT("norm by number", title=card.title, source=card.source, nonlinearity=card.nonlinearity)
     return TEXT["post-norm"]
 

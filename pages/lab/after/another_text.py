@@ -118,7 +118,7 @@ def _old_text(subject: Subject) -> str | None:
     run = models.run_of(models.origin(subject.key[0]))
     if run is not None and run.spec.text:
         return run.spec.text
-    return _old_name(subject) if _old_name(subject) in corpora.CORPORA else None
+    return _old_name(subject) if _old_name(subject) in corpora.TEXTS else None
 
 
 def _old_title(subject: Subject) -> str:
@@ -132,7 +132,7 @@ def _texts(subject: Subject, lesson: TextLesson) -> Texts:
     """
     text = _old_text(subject)
     assert text is not None
-    old = session.corpus(text).text if text in corpora.CORPORA else text
+    old = session.corpus(text).text if text in corpora.TEXTS else text
     return split(lesson.text, old, subject.tokenizer)
 
 

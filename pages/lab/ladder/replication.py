@@ -11,6 +11,7 @@ import streamlit as st
 
 from engine.config import Init
 from engine.model import count_parameters
+from engine.parts.registry import parts_of
 from studies.experiments.lab_races import RUNGS
 from studies.experiments.ladder import (
     LAST,
@@ -22,7 +23,6 @@ from studies.experiments.ladder import (
     shipped,
     train_rung,
 )
-from studies.lab.faults import parts_of
 from studies.tasks.rungs import DEPTHS, LADDER, LECTURE
 from ui import content, explain, widgets
 from ui.figures import specs as go

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.checkpoints import LabelCheckpoint, load_labels
 from engine.errors import CorpusError, GlassformerError, RunError
 from runs.kinds import LABELS
 from studies.families.classifier import (
@@ -21,6 +20,7 @@ from studies.families.classifier import (
     labelled_right,
     share,
 )
+from studies.pairs.checkpoints import LabelCheckpoint, load_labels
 from studies.pairs.corpora import frequent_right, speakers
 from studies.pairs.seq2seq import Classifier
 from ui import content, explain, memo, session, widgets

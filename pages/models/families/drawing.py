@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from engine.config import ResolvedConfig
 from engine.parts.registry import HEALTHY
+from studies.costs.cards.table import card_of
 from studies.costs.ledger import Ledger
 from ui import content
 from ui.figures import specs as go
@@ -77,16 +78,16 @@ def _draw_stack(sheet: Drawing, c: ResolvedConfig, x: float, stack: str, crossin
     y = _box(sheet, x, 0.0, ENDS, "embedding", "embedding", TEXT["embedding"], stack)
     scheme = HEALTHY.position(c)
     if "embed" in scheme.enters:
-        said = TEXT("position", scheme=scheme.card.short or scheme.card.title)
+        said = TEXT("position", scheme=card_of(scheme).short or card_of(scheme).title)
         y = _box(sheet, x, y + 6, NORM, "position", "position", said, stack)
     if c.embedding_norm:
-        y = _box(sheet, x, y + 6, NORM, "norm", "norm_embed", HEALTHY.norm(c).card.title, stack)
+        y = _box(sheet, x, y + 6, NORM, "norm", "norm_embed", card_of(HEALTHY.norm(c)).title, stack)
     top = y + GAP
     y = _block(sheet, c, x, top + 4, stack, crossing) + TIMES
     sheet.frames.append((x + 4, top, x + STACK_WIDTH - 6, y, TEXT("times", layers=c.n_layers)))
     y += GAP
     if not HEALTHY.wiring(c).ends_normed:
-        y = _box(sheet, x, y, NORM, "norm", "norm_final", HEALTHY.norm(c).card.title, stack) + GAP
+        y = _box(sheet, x, y, NORM, "norm", "norm_final", card_of(HEALTHY.norm(c)).title, stack) + GAP
     if c.output_head != "none":
         bottom = _box(sheet, x, y, ENDS, "output", "unembedding", TEXT["output"], stack)
         if c.tie_embeddings:
@@ -110,7 +111,7 @@ def _box(
 
 
 def _block(sheet: Drawing, c: ResolvedConfig, x: float, y: float, stack: str, crossing: bool) -> float:
-    wiring, norm = HEALTHY.wiring(c), HEALTHY.norm(c).card.title
+    wiring, norm = HEALTHY.wiring(c), card_of(HEALTHY.norm(c)).title
     names = box_lines(c)
     subs = [("attention", "attention", "norm1", names["attention"])]
     if crossing:
@@ -183,7 +184,7 @@ def box_lines(c: ResolvedConfig) -> dict[str, str]:
         "attention": TEXT(attention, about=", ".join(about)),
         "feedforward": TEXT(
             "feed-forward with biases" if c.ffn_bias else "feed-forward",
-            kind=HEALTHY.feedforward(c).card.title,
+            kind=card_of(HEALTHY.feedforward(c)).title,
             width=c.d_ff,
         ),
     }

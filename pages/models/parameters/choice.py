@@ -11,10 +11,12 @@ import streamlit as st
 from engine import checkpoints
 from engine.config import ModelConfig, ResolvedConfig
 from engine.errors import ConfigError, GlassformerError
-from engine.parts.registry import HEALTHY, Parts
-from engine.presets import ENCODER_DECODERS, LECTURE_MODELS, PRESETS, Preset
+from engine.parts.registry import HEALTHY, Parts, parts_of
+from engine.presets import Preset
+from studies.costs.lecture_models import LECTURE_MODELS
 from studies.costs.ledger import Ledger, ledger
-from studies.lab.faults import parts_of
+from studies.costs.presets import PRESETS
+from studies.costs.published_models import ENCODER_DECODERS
 from studies.weights.pretrained import pairs, sources
 from studies.weights.pretrained.load import open_model
 from ui import content, memo, session, widgets

@@ -14,11 +14,12 @@ import pandas as pd
 import streamlit as st
 
 from engine import checkpoints
-from engine.checkpoints import FILES, PairCheckpoint
+from engine.checkpoints import FILES
 from engine.data.tokenizers import Tokenizer
 from engine.errors import PretrainedError
 from engine.model import Transformer
 from engine.nano import __file__ as NANO
+from studies.pairs.checkpoints import PairCheckpoint
 from studies.pairs.seq2seq import Seq2Seq
 from studies.pairs.tokenizer import PairTokenizer
 from studies.weights.export import pack

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from engine.presets import PRESETS
+from studies.costs.presets import PRESETS
 from studies.costs.shares import Line, quick_reference
 from studies.shapes.formulas import formulas
 from ui import content, explain, widgets

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.presets import PRESETS, Preset
+from engine.presets import Preset
+from studies.costs.presets import PRESETS
 from studies.generation.kv_cache import (
     DTYPES,
     CacheSize,

@@ -158,7 +158,7 @@ class Plan:
 
 
 def plan_of(c: ResolvedConfig, made_of: Parts) -> Plan:
-    wiring, normed = made_of.wiring(c), made_of.norm(c).card.present
+    wiring, normed = made_of.wiring(c), made_of.norm(c).present
     pairs = [("attention", "norm1")] if made_of.mixer(c).present else []
     pairs += [("feedforward", "norm2")] if made_of.feedforward(c).present else []
     return Plan(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from engine.config import ResolvedConfig
 from engine.parts.registry import HEALTHY, Parts
 from engine.probe import axes_of
+from studies.costs.cards.table import card_of
 from studies.costs.ledger import Ledger, shape_trace
 from studies.costs.shares import IN_BLOCKS, part_share
 from ui import content
@@ -150,10 +151,10 @@ def _position(m: _Model) -> Part | None:
     inside = "embed" not in scheme.enters
     if not scheme.present or (inside and not m.made_of.mixer(m.c).present):
         return None
-    lines = () if inside else (scheme.card.short or scheme.card.title, _params(m.count("position")))
+    lines = () if inside else (card_of(scheme).short or card_of(scheme).title, _params(m.count("position")))
     names = ("q_rot", "k_rot") if "rotate" in scheme.enters else ("scores" if inside else "pos_embed",)
     rows = m.rows("position", *names)
-    return Part("position", scheme.card.title, lines, scheme.card.sentence, rows, inside=inside)
+    return Part("position", card_of(scheme).title, lines, card_of(scheme).sentence, rows, inside=inside)
 
 
 def _sums(m: _Model) -> dict[str, Part]:
@@ -175,8 +176,8 @@ def _block(m: _Model) -> Part:
         _share(share.share),
     )
     each = TEXT("each", parameters=parameters(share.each)) if share.each else TEXT["no parameters"]
-    normed = m.made_of.norm(c).card.present
-    text = m.made_of.wiring(c).card.sentence.format(
+    normed = m.made_of.norm(c).present
+    text = card_of(m.made_of.wiring(c)).sentence.format(
         copy=TEXT["normed copy" if normed else "copy"], normed=TEXT["normed sum"] if normed else ""
     )
     title = TEXT("block title", layers=c.n_layers)
@@ -192,14 +193,14 @@ def _norm(m: _Model, name: str) -> Part | None:
         "norm2": m.made_of.feedforward(c).present,
         "norm_final": not m.made_of.wiring(c).ends_normed,
     }[name]
-    if not norm.card.present or not there:
+    if not norm.present or not there:
         return None
     learned = "plain" if not c.norm_gain else "gain, bias" if c.norm_bias else "gain"
-    said = [TEXT(f"norm {learned}", norm=content.Filled(norm.card.sentence.removesuffix(".")))]
+    said = [TEXT(f"norm {learned}", norm=content.Filled(card_of(norm).sentence.removesuffix(".")))]
     if f"where {name}" in TEXT:
         said.append(TEXT[f"where {name}"])
     count, final = m.count(name), name == "norm_final"
-    title = TEXT("norm_final title", norm=norm.card.title) if final else norm.card.title
+    title = TEXT("norm_final title", norm=card_of(norm).title) if final else card_of(norm).title
     lines = (parameters(count) if final else _params(count),)
     return Part("norm", title, lines, " ".join(said), m.rows(name, name))
 
@@ -219,7 +220,7 @@ def _attention(m: _Model) -> Part | None:
     sight = "causal" if c.causal else "all-to-all"
     lines = (heads, TEXT(f"{sight} box"), parameters(m.count("attention")))
     rows = m.rows("attention", "q", "k", "v", "pattern", "attn_out")
-    return Part("attention", mixer.card.title, lines, f"{mixer.card.sentence} {TEXT[sight]}", rows)
+    return Part("attention", card_of(mixer).title, lines, f"{card_of(mixer).sentence} {TEXT[sight]}", rows)
 
 
 def _feedforward(m: _Model) -> Part | None:
@@ -229,11 +230,11 @@ def _feedforward(m: _Model) -> Part | None:
         return None
     lines = (
         f"{c.d_model:,} → {c.d_ff:,} → {c.d_model:,}",
-        kind.card.title,
+        card_of(kind).title,
         parameters(m.count("feedforward")),
     )
     rows = m.rows("feedforward", "ffn_pre", "ffn_gate", "ffn_post", "ffn_out")
-    return Part("feedforward", TEXT["feedforward title"], lines, kind.card.sentence, rows)
+    return Part("feedforward", TEXT["feedforward title"], lines, card_of(kind).sentence, rows)
 
 
 def _unembedding(m: _Model) -> Part:

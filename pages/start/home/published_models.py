@@ -7,10 +7,12 @@ from typing import Any
 import streamlit as st
 
 from engine.config import ModelConfig
-from engine.presets import ENCODER_DECODERS, PRESETS, Preset
+from engine.presets import Preset
 from pages.start.home.map import draw_stacks, opened
 from pages.start.home.map_drawing import model_map
 from studies.costs.ledger import Ledger, ledger_of
+from studies.costs.presets import PRESETS
+from studies.costs.published_models import ENCODER_DECODERS
 from studies.costs.shares import beyond_the_map, where
 from ui import content, controls, memo, site, widgets
 from ui.fields import recipe

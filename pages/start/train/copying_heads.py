@@ -16,6 +16,7 @@ import streamlit as st
 from engine.data.corpus import Corpus
 from engine.data.tokenizers import token_bytes
 from engine.errors import GlassformerError
+from engine.parts.registry import parts_of
 from engine.training.records import HeadScores
 from engine.training.repeats import parted
 from pages.start.train.shown_runs import compared
@@ -33,7 +34,6 @@ from studies.attention.head_scores import (
 )
 from studies.attention.heads import HeadValue
 from studies.experiments.race_table import name_of
-from studies.lab.faults import parts_of
 from studies.shapes.batch_example import shifted_batch
 from ui import content, memo, widgets
 from ui.fields import NEWLINE

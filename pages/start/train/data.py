@@ -12,11 +12,11 @@ from engine.config import bpe_size
 from engine.data import corpora, tokenizers
 from engine.data.corpus import Corpus
 from engine.errors import ConfigError, CorpusError
-from engine.presets import ENCODERS
 from pages.start.train.run_kinds import pair_rule, pair_titles
-from runs import kinds, profiles
+from runs import bpe_process, kinds, profiles
 from runs.profiles import Profile
 from studies.pairs.dataset import LabelledText, PairedText
+from studies.pairs.encoders import ENCODERS
 from studies.tasks.all import TASKS
 from studies.tasks.recipes import task_recipe
 from studies.tasks.task import Task
@@ -229,7 +229,7 @@ def _learned(key: Key, text: str, cut: str, most: int | None = None) -> bool:
     """
     if bpe_size(cut) is None:
         return True
-    return measured(key, partial(corpora.learning, text, cut, most), TEXT["learning"]) is not None
+    return measured(key, partial(bpe_process.learning_for, text, cut, most), TEXT["learning"]) is not None
 
 
 def _uploaded(profile: Profile) -> tuple[str, str]:
@@ -276,7 +276,7 @@ def examples(data: PairedText | LabelledText) -> str:
 
 
 def _describe(corpus: Corpus) -> None:
-    if corpus.task is not None:
+    if isinstance(corpus.task, Task):
         _describe_task(corpus, corpus.task)
         return
     split = TEXT("split", train=len(corpus.train), held_out=len(corpus.validation))

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
-from engine.presets import ENCODERS, PAIRED, Preset
+from engine.presets import Preset
 from engine.training.numerics import perplexity
 from engine.training.records import Evaluation, Sample
 from engine.training.train import warning
@@ -20,7 +20,9 @@ from runs import kinds
 from runs.compare import MeanLoss
 from runs.state import RunSpec, RunView
 from studies.experiments.race_table import Unit
+from studies.pairs.encoders import ENCODERS
 from studies.pairs.paired import PAIR_TASKS
+from studies.pairs.presets import PAIRED
 from studies.tasks.all import TASKS
 from studies.tasks.task import Task, marked
 from ui import content, run_text, site

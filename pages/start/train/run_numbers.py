@@ -9,6 +9,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from engine.errors import GlassformerError
+from engine.parts.registry import parts_of
 from engine.training.numerics import perplexity
 from engine.training.records import Evaluation
 from pages.start.train.curve_points import spread
@@ -17,7 +18,6 @@ from pages.start.train.run_kinds import OfText, bits, kind_of, number
 from pages.start.train.shown_runs import compared
 from runs.state import RunView
 from studies.experiments.race_table import name_of
-from studies.lab.faults import parts_of
 from studies.shapes.batch_example import shifted_batch
 from ui import content
 from ui.figures import specs as go

@@ -11,15 +11,18 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from engine.errors import ConfigError, GlassformerError
-from engine.presets import ENCODERS, PAIRED, PRESETS, Preset
+from engine.parts.registry import parts_of
+from engine.presets import Preset
 from engine.training.train import check
 from pages.start.train.data import Data
 from pages.start.train.run_kinds import kind_of
 from runs import estimate as arithmetic
 from runs import profiles
 from runs.state import RunSpec, RunView
-from studies.lab.faults import parts_of
+from studies.costs.presets import PRESETS
 from studies.pairs.dataset import LabelledText, PairedText
+from studies.pairs.encoders import ENCODERS
+from studies.pairs.presets import PAIRED
 from ui import content, session
 from ui.controls import fill
 from ui.fields import CONTROLS, DATA, GROUPS, Values, changes, configs, label_of, preset_values, recipe, show

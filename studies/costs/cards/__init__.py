@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from importlib import import_module
 from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import ClassVar
 
-if TYPE_CHECKING:  # a configuration takes the names of the norms from their cards
-    from engine.config import ResolvedConfig
+from engine.config import ResolvedConfig
 
 Formula = tuple[str, str]  # LaTeX, and the same in plain signs. Rows are tokens: a weight W acts as x Wᵀ
 Size = int | str  # a number; or a size by its field's name, `T` the tokens that are looked at
@@ -82,23 +80,6 @@ def numbers(weights: Iterable[Weight], config: ResolvedConfig) -> int:
 def bias_of(name: str, given: bool, *shape: Size) -> Iterable[Weight]:
     """Yields the bias of a matrix, if it has one."""
     return (Weight(f"bias of {name}", shape),) if given else ()
-
-
-class _OnDemand:
-    """The attribute `card` of a part: its card, imported when somebody first asks for it."""
-
-    def __init__(self, module: str, name: str) -> None:
-        self.module, self.name = module, name
-
-    def __get__(self, part: object, owner: type) -> Any:
-        return getattr(import_module(f"{__name__}.{self.module}"), self.name)
-
-
-def card_of(module: str, name: str) -> Any:
-    """Returns what a part sets as its `card`: the class of that name in a module of this package. Code
-    that only computes with the part then imports no card.
-    """
-    return _OnDemand(module, name)
 
 
 class PartCard:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
+from engine.config import ResolvedConfig
 from studies.costs.cards import BatchShape, Formula, PartCard, Product, SavedForBackward, Weight, bias_of
-
-if TYPE_CHECKING:
-    from engine.config import ResolvedConfig
 
 
 class MixerCard(PartCard):

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
+from engine.config import ResolvedConfig
 from studies.costs.cards import BatchShape, Formula, PartCard, SavedForBackward, Weight
-
-if TYPE_CHECKING:  # a configuration takes the names of the norms from here
-    from engine.config import ResolvedConfig
 
 
 class NormCard(PartCard):
@@ -16,8 +14,6 @@ class NormCard(PartCard):
     name: ClassVar[str]  # in a configuration
     source: ClassVar[str]  # author and year
     reads: ClassVar[tuple[str, ...]] = ("norm_gain", "norm_eps")  # fields of a configuration
-    present: ClassVar[bool] = True  # False: a placeholder for no norm at all
-    divides: ClassVar[bool] = True  # x by a number that is measured of it
     nonlinearity: ClassVar[str] = "division"  # the step that is not linear in x
     # LaTeX of an example without gain and bias: what is measured, with {mean}, {variance}, {rms}; the norm.
     statistics: ClassVar[str]
@@ -96,7 +92,6 @@ class DyTCard(NormCard):
     )
     source: ClassVar[str] = "Zhu et al. 2025"
     reads: ClassVar[tuple[str, ...]] = ("norm_gain", "norm_bias")
-    divides: ClassVar[bool] = False
     nonlinearity: ClassVar[str] = "tanh"
     statistics: ClassVar[str] = r"\alpha &= 0.5 \text{{ (learned)}}"
     bare: ClassVar[str] = r"&\tanh(\alpha x)\\"
@@ -126,9 +121,7 @@ class NoNormCard(NormCard):
     name: ClassVar[str] = "none"
     title: ClassVar[str] = "No norm"
     sentence: ClassVar[str] = "Each token's vector stays as it is."
-    divides: ClassVar[bool] = False
     reads: ClassVar[tuple[str, ...]] = ()
-    present: ClassVar[bool] = False
 
     @classmethod
     def formula(cls, config: ResolvedConfig) -> Formula:
@@ -155,4 +148,4 @@ def norm_title(name: str, absent: str = "none") -> str:
     ('RMSNorm', 'no norm')
     """
     card = NORM_CARDS[name]
-    return card.title if card.present else absent
+    return absent if card is NoNormCard else card.title

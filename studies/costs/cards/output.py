@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from engine.config import ResolvedConfig
 from studies.costs.cards import BatchShape, Formula, PartCard, Product, SavedForBackward, Weight
 from studies.costs.cards.norms import LayerNormCard
-
-if TYPE_CHECKING:
-    from engine.config import ResolvedConfig
 
 
 class OutputCard(PartCard):

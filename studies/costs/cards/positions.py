@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
+from engine.config import ResolvedConfig
 from studies.costs.cards import Formula, PartCard, Weight
-
-if TYPE_CHECKING:
-    from engine.config import ResolvedConfig
 
 
 class PositionCard(PartCard):

@@ -9,12 +9,13 @@ from itertools import permutations
 from random import Random
 
 from engine.model import build
+from engine.parts.registry import parts_of
 from studies.exercises.exercise import Exercise, Mistake, See, extra_options, see
 from studies.exercises.forms import Choice, Pick
 from studies.lab.doctor.case import Case
 from studies.lab.doctor.check import Finding, run_check, shown
 from studies.lab.doctor.checks import CHECKS
-from studies.lab.faults import FAULTS, parts_of
+from studies.lab.faults import FAULTS
 
 DOCTOR: See = see("bugs", bugs_view="doctor", measure="true")
 FINE = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from engine.presets import PRESETS
 from studies.costs.ledger import component_parameters
+from studies.costs.presets import PRESETS
 from studies.exercises.exercise import Exercise, Mistake, mistakes, see
 from studies.exercises.forms import Choice, Numbers
 

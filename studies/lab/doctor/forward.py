@@ -15,6 +15,7 @@ from engine.parts.attention import HeadMixer
 from engine.probe import Patcher, Recorder
 from engine.recording import record
 from engine.sample import Decoder
+from studies.costs.cards.table import card_of
 from studies.lab.doctor.case import Case, NotApplicable, relative_difference
 from studies.lab.doctor.check import Measurement
 from studies.lab.reference.compare import held
@@ -70,7 +71,7 @@ def spread_of_scores(case: Case) -> Measurement:
     """
     _mixes(case)
     mixer, c = next(m for m in case.exact.modules() if _is_mixer(m, case)), case.wanted
-    if not (isinstance(mixer, HeadMixer) and mixer.card.scored):
+    if not (isinstance(mixer, HeadMixer) and card_of(type(mixer)).scored):
         raise NotApplicable("This model does not compare queries with keys.")
     if not c.score_scale:
         raise NotApplicable("This model leaves its scores unscaled by design, as T5 does.")

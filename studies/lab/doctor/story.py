@@ -18,7 +18,7 @@ from engine.data.corpus import Corpus
 from engine.data.progress import Progress, Steps, finish
 from engine.model import Transformer, build
 from engine.parts.registry import HEALTHY, Parts, swapped
-from engine.presets import PRESETS
+from engine.presets import SMALL
 from engine.recording import record
 from engine.sample import complete
 from engine.training.batches import Batches, loss_of, measure
@@ -105,7 +105,7 @@ class StageRun:
 
 def recipe(corpus: Corpus) -> tuple[ModelConfig, TrainConfig]:
     """Returns the preset "classic", for STEPS steps."""
-    preset = PRESETS["classic"]
+    preset = SMALL["classic"]
     assert preset.train is not None
     settings = replace(preset.train, steps=STEPS, precision="float32")
     return replace(preset.model, vocab_size=corpus.vocab_size), settings

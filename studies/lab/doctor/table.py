@@ -20,13 +20,14 @@ from engine.data import corpora
 from engine.data.corpus import Corpus
 from engine.data.progress import finish
 from engine.model import build
+from engine.parts.registry import parts_of
 from engine.training.records import Done, Evaluation, Sample, Snapshot, Step, TrainState
 from engine.training.train import train
 from studies.experiments.command import begin, folder_options, reading, strided, write_json
 from studies.lab.doctor.case import Case, TrainingCurve
 from studies.lab.doctor.check import Finding
 from studies.lab.doctor.checks import CHECKS, examine
-from studies.lab.faults import FAULTS, Fault, parts_of
+from studies.lab.faults import FAULTS, Fault
 
 log = logging.getLogger("glassformer.doctor")
 NAME = "doctor.json"

@@ -11,7 +11,8 @@ from engine.config import ResolvedConfig
 from engine.parts.attention import Attention
 from engine.parts.blocks import PassContext, PreNormBlock, Sublayers, add
 from studies.costs.cards import Formula
-from studies.costs.cards.mixers import AttentionCard, MixerCard
+from studies.costs.cards.mixers import AttentionCard
+from studies.costs.cards.table import CARDS
 from studies.lab.faults.fault import ADAMW, fault
 
 
@@ -33,8 +34,6 @@ class UnscaledAttention(Attention):
     sharp from the start and little gradient passes it (Vaswani et al. 2017, 3.2.1).
     """
 
-    card: ClassVar[type[MixerCard]] = UnscaledAttentionCard
-
     def scores(self, q: Tensor, k: Tensor) -> Tensor:
         batch, _, length, d_head = q.shape
         # The queries of one group are stacked, so that grouping is a reshape and no key is copied.
@@ -42,6 +41,9 @@ class UnscaledAttention(Attention):
         k = k.reshape(batch * self.n_kv_heads, -1, d_head)
         scores = torch.baddbmm(q.new_empty(1, 1, 1), q, k.transpose(1, 2), beta=0)
         return scores.view(batch, self.n_heads, length, -1)
+
+
+CARDS[UnscaledAttention] = UnscaledAttentionCard
 
 
 class SoftmaxOverQueriesCard(AttentionCard):
@@ -57,11 +59,13 @@ class SoftmaxOverQueries(Attention):
     rows, so that a key is shared out among the queries, those of later tokens among them.
     """
 
-    card: ClassVar[type[MixerCard]] = SoftmaxOverQueriesCard
     cacheable: ClassVar[bool] = False
 
     def weights(self, masked: Tensor, mask: Tensor | None = None) -> Tensor:
         return masked.softmax(dim=-2)
+
+
+CARDS[SoftmaxOverQueries] = SoftmaxOverQueriesCard
 
 
 @fault(
@@ -93,7 +97,6 @@ class NoTranspose(Attention):
     token gets what heads made for other tokens.
     """
 
-    card: ClassVar[type[MixerCard]] = NoTransposeCard
     cacheable: ClassVar[bool] = False
 
     def merged(self, z: Tensor) -> Tensor:
@@ -108,6 +111,9 @@ class NoTranspose(Attention):
 
     def writes_at(self, z: Tensor, position: int) -> Tensor:
         return self.writes(z)[:, position]
+
+
+CARDS[NoTranspose] = NoTransposeCard
 
 
 @fault("keys_not_normed", "wirings.pre", "connect")

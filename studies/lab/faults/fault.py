@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from engine.config import ModelConfig, TrainConfig
-from engine.parts.registry import HEALTHY, Parts, swapped
+from engine.parts.registry import HEALTHY, PARTS, swapped
 from studies.lab.raw_values import QueriesAndKeys, SharedQKRawValues
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -113,14 +113,10 @@ class Fault:
 FAULTS: dict[
     str, Fault
 ] = {}  # in the order of declarations; studies.lab.faults.FAULTS is in that of words.toml
-# Parts by the name that a run and a file carry. `raw_values` is no fault but a rung of the ladder
-# (studies.tasks.rungs): attention before values had a matrix.
-PARTS: dict[str, Parts] = {
-    HEALTHY.name: HEALTHY,
-    "raw_values": swapped(
-        HEALTHY, "raw_values", mixers={"shared_qk": SharedQKRawValues, "attention": QueriesAndKeys}
-    ),
-}
+# No fault but a rung of the ladder (studies.tasks.rungs): attention before values had a matrix.
+PARTS["raw_values"] = swapped(
+    HEALTHY, "raw_values", mixers={"shared_qk": SharedQKRawValues, "attention": QueriesAndKeys}
+)
 WORDS = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
 T = TypeVar("T", bound=Callable[..., Any])
 

@@ -11,7 +11,8 @@ from torch import Tensor
 from engine.config import ResolvedConfig
 from engine.parts.attention import Attention
 from studies.costs.cards import Formula
-from studies.costs.cards.mixers import AttentionCard, MixerCard
+from studies.costs.cards.mixers import AttentionCard
+from studies.costs.cards.table import CARDS
 from studies.lab.faults.fault import fault, variant
 
 
@@ -51,7 +52,6 @@ class MaskAfterSoftmax(Attention):
     longer sums to 1, and what is missing tells of the keys that are hidden.
     """
 
-    card: ClassVar[type[MixerCard]] = MaskAfterSoftmaxCard
     cacheable: ClassVar[bool] = False
 
     def masked(self, scores: Tensor, mask: Tensor | None) -> Tensor:
@@ -60,6 +60,9 @@ class MaskAfterSoftmax(Attention):
     def weights(self, masked: Tensor, mask: Tensor | None = None) -> Tensor:
         pattern = masked.softmax(dim=-1)
         return pattern if mask is None else pattern.masked_fill(mask < 0, 0)
+
+
+CARDS[MaskAfterSoftmax] = MaskAfterSoftmaxCard
 
 
 @variant("swapped_masks", "decoder_masks")  # of an encoder-decoder alone: no fault of the lab

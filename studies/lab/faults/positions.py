@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from torch import Tensor
 
 from engine.config import ResolvedConfig
 from engine.parts.positions import Added, PositionHooks, Sinusoidal, sinusoidal_table
 from studies.costs.cards import Formula
-from studies.costs.cards.positions import PositionCard, SinusoidalCard
+from studies.costs.cards.positions import SinusoidalCard
+from studies.costs.cards.table import CARDS
 from studies.lab.faults.fault import fault, settings_fault
 
 settings_fault("no_positions", model={"position": "none"})
@@ -31,8 +30,9 @@ class TwiceAddedCard(SinusoidalCard):
 class TwiceAdded(Sinusoidal):
     """Sinusoids that are added where the tokens are embedded, and once more before the first block."""
 
-    card: ClassVar[type[PositionCard]] = TwiceAddedCard
-
     def prepare(self, length: int, like: Tensor, start: int = 0) -> PositionHooks:
         table = sinusoidal_table(length, self.d_model, 10_000.0, start, like.device)
         return Added((table + table).to(like.dtype))
+
+
+CARDS[TwiceAdded] = TwiceAddedCard

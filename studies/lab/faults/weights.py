@@ -10,7 +10,8 @@ from engine.config import ResolvedConfig
 from engine.parts.output import LinearOutput
 from engine.probe import Probe
 from studies.costs.cards import Formula
-from studies.costs.cards.output import LinearOutputCard, OutputCard
+from studies.costs.cards.output import LinearOutputCard
+from studies.costs.cards.table import CARDS
 from studies.lab.faults.fault import ADAMW, DEEP, fault, settings_fault
 
 settings_fault("unscaled_writes", train={"init": "plain"}, on_model={"n_layers": 8}, on_train=ADAMW | DEEP)
@@ -40,8 +41,10 @@ class ReshapedTie(LinearOutput):
     so that the column of a token is made of other tokens' rows.
     """
 
-    card: ClassVar[type[OutputCard]] = ReshapedTieCard
     linear: ClassVar[bool] = False  # with W_U itself, that is
 
     def forward(self, x: Tensor, matrix: Tensor, probe: Probe) -> Tensor:
         return probe("logits", x @ matrix.reshape(matrix.shape[1], -1))
+
+
+CARDS[ReshapedTie] = ReshapedTieCard

@@ -15,17 +15,17 @@ from engine.config import ModelConfig, TrainConfig
 from engine.data.corpus import Corpus
 from engine.data.progress import finish
 from engine.model import build
-from engine.parts.registry import FEEDFORWARDS, MIXERS, POSITIONS
-from engine.presets import PRESETS
+from engine.parts.registry import FEEDFORWARDS, MIXERS, POSITIONS, parts_of
 from engine.presets.small import SMALL
 from engine.training.records import Evaluation, Snapshot, Step
 from engine.training.train import train
 from runs.snapshot_series import open_lapse
+from studies.costs.presets import PRESETS
 from studies.lab.doctor import table
 from studies.lab.doctor.case import Case, TrainingCurve
 from studies.lab.doctor.checks import CHECKS, examine
 from studies.lab.doctor.table import HEALTHY, PATH, Chart, read, subject_of
-from studies.lab.faults import FAULTS, parts_of
+from studies.lab.faults import FAULTS
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, verse
 from tests.engine.trainings import losses, only

@@ -15,8 +15,8 @@ from engine import checkpoints
 from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import PretrainedError
 from engine.model import Transformer, build
-from engine.presets import PRESETS
-from studies.lab.faults import parts_of
+from engine.parts.registry import parts_of
+from studies.costs.presets import PRESETS
 from studies.weights.export import pack
 from studies.weights.export.hugging_face import plan, undone
 from studies.weights.export.writers import WRITERS

@@ -14,10 +14,10 @@ import pytest
 import torch
 
 from engine import checkpoints
-from engine.checkpoints import load_pair
 from engine.config import ModelConfig
 from engine.model import Transformer, build
-from studies.lab.faults import parts_of
+from engine.parts.registry import parts_of
+from studies.pairs.checkpoints import load_pair
 from studies.pairs.generate import write_pair
 from studies.pairs.seq2seq import Seq2Seq, build_pair
 from studies.weights.export import pack

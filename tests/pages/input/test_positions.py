@@ -12,7 +12,6 @@ from streamlit.testing.v1 import AppTest
 from engine.config import ModelConfig, TrainConfig
 from engine.data import corpora
 from engine.model import build
-from engine.presets import PRESETS
 from engine.recording import Recording, record
 from pages.input.positions import arrows as rope_arrows
 from pages.input.positions import clock, measured_losses, why
@@ -21,6 +20,7 @@ from pages.input.positions.schemes import TITLES
 from pages.input.positions.t5 import BUCKETS, FARTHEST
 from runs.state import RunSpec
 from studies.costs.ledger import component_parameters
+from studies.costs.presets import PRESETS
 from studies.experiments import extrapolation as scheme_seeds
 from studies.positions import permutation, sinusoids
 from studies.positions.alibi import alibi_effect, distances_of_heads, slopes

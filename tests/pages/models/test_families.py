@@ -10,7 +10,7 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from engine.checkpoints import LabelCheckpoint, load
+from engine.checkpoints import load
 from engine.config import ModelConfig, SampleConfig, TrainConfig
 from engine.recording import record
 from pages.models.families import classifier, overview
@@ -23,6 +23,7 @@ from studies.experiments.why_decoders import lessons, writing
 from studies.families.three_families import carry_on, fill_in
 from studies.families.unmasked_attention import continue_text
 from studies.families.unmasked_attention import opened as without_mask
+from studies.pairs.checkpoints import LabelCheckpoint
 from studies.pairs.corpora import Speakers
 from studies.pairs.dataset import Labelled, LabelledText
 from studies.pairs.seq2seq import build_classifier

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine.checkpoints import load_pair
 from engine.config import ModelConfig, TrainConfig
 from engine.recording import record
 from pages.models.reference import quick_reference
@@ -17,6 +16,7 @@ from studies.families.influence_by_distance import layer_influence as influence_
 from studies.lab.reference import random_configs
 from studies.lab.reference.compare import compare
 from studies.lab.reference.mistakes import MISTAKES
+from studies.pairs.checkpoints import load_pair
 from tests.pages import helpers
 from tests.pages.helpers import chosen, lacking
 from tests.pages.stage import StageManager, view_of

@@ -13,9 +13,7 @@ import streamlit as st
 import torch
 
 from engine import checkpoints
-from engine.checkpoints import load_pair
 from engine.config import ModelConfig
-from engine.presets import ENCODER_DECODERS, PRESETS
 from engine.recording import record
 from pages.start.home import published_models, running_model
 from pages.start.home.links import target
@@ -23,7 +21,10 @@ from pages.start.home.map_drawing import model_map
 from pages.start.home.map_pair import pair_map
 from pages.start.home.reading import HELD, Held, look
 from studies.costs.ledger import component_parameters, ledger_of
+from studies.costs.presets import PRESETS
+from studies.costs.published_models import ENCODER_DECODERS
 from studies.families.written_target import write_target
+from studies.pairs.checkpoints import load_pair
 from studies.pairs.seq2seq import build_pair
 from studies.residual.lens import logit_lens
 from studies.shapes.operations import trace

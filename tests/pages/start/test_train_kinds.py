@@ -19,14 +19,13 @@ from engine.data.corpora import shakespeare_path
 from engine.data.progress import finish
 from engine.data.tokenizers import token_bytes
 from engine.errors import RunError, TokenizerError
-from engine.presets import PAIRED
 from engine.probe import Recorder
 from engine.training.records import Evaluation, HeadScores, Sample, Step, TaskScores
 from pages.input.tokens import training_text
 from pages.start.train import samples
 from pages.start.train.shown_runs import comparable
 from pages.start.train.what_if import WHAT_IFS
-from runs import kinds
+from runs import bpe_process, kinds
 from runs.history import HistoryLog
 from runs.profiles import PROFILES, check
 from runs.snapshot_series import open_lapse
@@ -34,6 +33,7 @@ from runs.state import RunSpec
 from studies.circuits.induction import drawn as draw_letters
 from studies.circuits.induction import ordinary
 from studies.pairs.corpora import pair_text
+from studies.pairs.presets import PAIRED
 from studies.tasks.all import TASKS
 from studies.tasks.recipes import task_recipe
 from studies.tokens import bpe_watch, bpe_work
@@ -370,7 +370,7 @@ def test_two_megabytes_of_words_that_never_come_again_are_refused_within_a_secon
     assert len(text) <= HOSTED.max_text and len(text.encode()) > 1.8e6
     begun = time.thread_time()
     with pytest.raises(TokenizerError, match="characters would fit"):
-        finish(corpora.learning(text, "bpe:2048", HOSTED.max_merging))
+        finish(bpe_process.learning_for(text, "bpe:2048", HOSTED.max_merging))
     assert time.thread_time() - begun < 1
     with pytest.raises(RunError, match="characters would fit"):
         check(HOSTED, RunSpec(ModelConfig(), TrainConfig(tokenizer="bpe:2048"), "text", text))
@@ -380,7 +380,7 @@ def test_two_megabytes_of_words_that_never_come_again_are_refused_within_a_secon
 def test_the_heaviest_that_is_let_in_can_be_cancelled_and_others_are_answered(source: str) -> None:
     text = never_again(250_000, ord("a"))
     steps = {
-        "train": partial(corpora.learning, text, "bpe:2048", HOSTED.max_merging),
+        "train": partial(bpe_process.learning_for, text, "bpe:2048", HOSTED.max_merging),
         "compare": partial(training_text._learning, text, HOSTED.max_merging),
         "watched": partial(bpe_watch.learning, text, 2_000),
     }[source]

@@ -5,12 +5,12 @@
     python engine/nano.py --load checkpoints/shakespeare-modern    write with a trained model
 
 It needs torch, and safetensors for --load; it imports nothing of this project. Read it from top to bottom:
-text becomes ids, ids become vectors, blocks of attention and feed-forward networks refine the vectors, and
-the last vectors become probabilities for the next character. `engine.model` is the same model with every
-choice open and every number within reach; its parameters have the same names.
+text becomes ids of its tokens (here characters), ids become vectors, blocks of attention and feed-forward
+networks refine the vectors, and the last vectors become probabilities for the next token. `engine.model` is
+the same model with every choice open and every number within reach; its parameters have the same names.
 
 Shapes: B texts in a batch, T positions, S positions attended to (the cached ones and these T), D numbers in a
-vector (d_model), H heads, K numbers in a head (d_head = D / H), F hidden units (d_ff), V characters.
+vector (d_model), H heads, K numbers in a head (d_head = D / H), F hidden units (d_ff), V tokens (vocab_size).
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ class Block(nn.Module):
 
 
 class GPT(nn.Module):
-    """Predicts the next character at every position: ids (B, T) -> logits (B, T, V)."""
+    """Predicts the next token at every position: ids (B, T) -> logits (B, T, V)."""
 
     def __init__(self, config: Config, seed: int = 0) -> None:
         super().__init__()
@@ -174,7 +174,7 @@ class GPT(nn.Module):
     def sample(self, ids: list[int], length: int, temperature: float = 0.8, seed: int = 0) -> Iterator[int]:
         """Yields `length` ids that follow the given ones, of which the last `context` are read.
 
-        Each new character costs one position: its query meets the cached keys. When the cache is full, the
+        Each new token costs one position: its query meets the cached keys. When the cache is full, the
         last half of the context is read anew.
         """
         generator, context = torch.Generator().manual_seed(seed), self.config.context

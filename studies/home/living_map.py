@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -20,34 +19,6 @@ from studies.costs.cards.table import card_of
 from studies.residual.stream import outputs
 
 CELLS = 16  # of a strip: each is the mean of neighbouring numbers of a vector
-
-
-@dataclass(frozen=True, eq=False)
-class Norms:
-    """The norms as strips and sizes: `attention` is the one that attention reads, `feedforward` the one that
-    the network reads; None where there is none. In a post-norm block attention's ends the sum, and the one
-    after the network is the stream itself.
-    """
-
-    attention: np.ndarray | None = field(repr=False, metadata={"lane": 1})  # (layer, lane, cell)
-    attention_sizes: np.ndarray | None = field(repr=False, metadata={"lane": 1})  # (layer, lane)
-    feedforward: np.ndarray | None = field(repr=False, metadata={"lane": 1})
-    feedforward_sizes: np.ndarray | None = field(repr=False, metadata={"lane": 1})
-    final: np.ndarray | None = field(repr=False, metadata={"lane": 1})  # (1, lane, cell)
-    final_sizes: np.ndarray | None = field(repr=False, metadata={"lane": 1})  # (1, lane)
-
-
-@dataclass(frozen=True, eq=False)
-class PositionLanes:
-    """The position's part: what enters before the first block, and what turns or biases attention."""
-
-    # (2, lane, cell), (2, lane): the embedding alone and what is added to it for the place
-    entering: np.ndarray | None = field(repr=False, metadata={"lane": 1})
-    entering_sizes: np.ndarray | None = field(repr=False, metadata={"lane": 1})
-    # (2, lane): degrees, 0 to 360, by which the fastest and the slowest pair of q and k are turned
-    turned: np.ndarray | None = field(repr=False, metadata={"lane": 1})
-    # (head, lane, 2): what is added to the scores of the token before and of the first one
-    added: np.ndarray | None = field(repr=False, metadata={"lane": 1})
 
 
 def edges(width: int) -> np.ndarray:
@@ -73,46 +44,42 @@ def size(vectors: np.ndarray) -> np.ndarray:
     return np.sqrt(np.square(vectors, dtype=np.float64).mean(-1)).astype(np.float32)
 
 
-def norms(model: Transformer, recording: Recording, shown: int) -> Norms:
-    """Returns the norms of the last `shown` recorded tokens."""
-    config, parts = model.config, model.parts
-    there = parts.norm(config).present
-    ends = parts.wiring(config).ends_normed
-
-    def strips_and_sizes(name: str, present: bool) -> tuple[np.ndarray | None, np.ndarray | None]:
-        if not (there and present and f"blocks.0.{name}" in recording):
-            return None, None
-        rows = recording.stacked(name)[:, -shown:]
-        return strips(rows)[0], size(rows)
-
-    mixes, feeds = parts.mixer(config).present, parts.feedforward(config).present
-    attention = strips_and_sizes("norm1", mixes and not ends)
-    feedforward = strips_and_sizes("norm1", mixes) if ends else strips_and_sizes("norm2", feeds)
-    final: tuple[np.ndarray | None, np.ndarray | None] = (None, None)
-    if there and not ends and "norm_final" in recording:
-        last = recording["norm_final"][None, -shown:]
-        final = strips(last)[0], size(last)
-    return Norms(*attention, *feedforward, *final)
+def _vectors(recording: Recording) -> dict[str, np.ndarray]:
+    """Returns the vectors that are drawn with their sizes, (row, query, d_model) each: see `Lanes`."""
+    config, parts = recording.config, recording.parts
+    normed, ends = parts.norm(config).present, parts.wiring(config).ends_normed
+    activations = {"middle": "resid_mid"}
+    if normed and parts.mixer(config).present:
+        activations["feedforward_norm" if ends else "attention_norm"] = "norm1"
+    if normed and parts.feedforward(config).present and not ends:
+        activations["feedforward_norm"] = "norm2"
+    result = {"stream": np.stack(outputs(recording))}
+    for name, activation in activations.items():
+        if f"blocks.0.{activation}" in recording:
+            result[name] = recording.stacked(activation)
+    if normed and not ends and "norm_final" in recording:
+        result["final_norm"] = recording["norm_final"][None]
+    if "pos_embed" in recording:
+        result["entering"] = np.stack([recording["embed"], recording["pos_embed"]])
+    return result
 
 
 @torch.no_grad()
-def placed(model: Transformer, recording: Recording, shown: int, length: int) -> PositionLanes:
-    """Returns what positions add to, turn or bias, for the last `shown` of `length` tokens."""
-    entering = sizes = turned = added = None
-    scheme = model.parts.position(model.config)
-    mixes = card_of(model.parts.mixer(model.config)).scored
-    if "pos_embed" in recording:
-        both = np.stack([recording["embed"][-shown:], recording["pos_embed"][-shown:]])
-        entering, sizes = strips(both)[0], size(both)
-    if mixes and "rotate" in scheme.enters:
-        turned = _turned(model, length)[:, -shown:]
-    elif mixes and "bias" in scheme.enters:
-        hooks = model.hooks(length, model.embedding)
-        zeros = model.embedding.new_zeros(1, model.config.n_heads, length, length)
-        bias = hooks.bias(zeros)[0].float().cpu().numpy()  # (head, query, key)
-        place = np.arange(length)
-        added = np.stack([bias[:, place, np.maximum(place - 1, 0)], bias[:, :, 0]], axis=-1)[:, -shown:]
-    return PositionLanes(entering, sizes, turned, added)
+def _positions(model: Transformer, length: int) -> dict[str, np.ndarray]:
+    """Returns what turns or biases attention at each of `length` positions: see `Lanes`."""
+    enters = model.parts.position(model.config).enters
+    if not card_of(model.parts.mixer(model.config)).scored:
+        return {}
+    if "rotate" in enters:
+        return {"turned": _turned(model, length)}
+    if "bias" not in enters:
+        return {}
+    hooks = model.hooks(length, model.embedding)
+    zeros = model.embedding.new_zeros(1, model.config.n_heads, length, length)
+    bias = hooks.bias(zeros)[0].float().cpu().numpy()  # (head, query, key)
+    position = np.arange(length)
+    before = bias[:, position, np.maximum(position - 1, 0)]
+    return {"added": np.stack([before, bias[:, :, 0]], axis=-1)}
 
 
 def _turned(model: Transformer, length: int) -> np.ndarray:
@@ -210,26 +177,36 @@ NEEDED = {
 
 @dataclass(frozen=True, eq=False)
 class Lanes:
-    """The last tokens of a text on their way; `earlier` tokens stand before them. Depth 0 is the stream
-    before the first block, i + 1 that after block i. A cell is the mean of `pooled` neighbouring numbers of a
-    vector (the fewest, the most); a size is the root mean square of its numbers. Absent parts are None.
+    """The last tokens of a text on their way; `earlier` tokens stand before them. A cell is the mean of
+    `pooled` neighbouring numbers of a vector (the fewest, the most); a size is the root mean square of its
+    numbers.
+
+    Axis 1 of all `arrays` is the lane; those of absent parts are absent. Depth 0 is the stream before the
+    first block, i + 1 that after block i.
+
+    stream                (depth, lane, cell)
+    middle                (layer, lane, cell): resid_mid
+    attention_norm        (layer, lane, cell): what attention reads; absent in post-norm blocks
+    feedforward_norm      (layer, lane, cell): what the network reads; in a post-norm block the norm that ends
+                          attention's sum, and the one after the network is the stream itself
+    final_norm            (1, lane, cell)
+    entering              (2, lane, cell): the embedding alone, and what is added to it for the position
+    stream_sizes ...      (depth, lane) and so on: of each of these
+    attention             (layer, lane, cell): attn_out
+    feedforward           (layer, lane, cell): ffn_out
+    neurons, active       (layer, lane, NEURONS): which, most active first, and ffn_post of them
+    turned                (2, lane): degrees, 0 to 360, by which the fastest and the slowest pair of q and k
+                          are turned
+    added                 (head, lane, 2): to the scores of the token before and of the first one
+
+    `patterns` (layer, head, lane, 1 + lane) are weights; the first column is all that goes to the earlier
+    tokens.
     """
 
     earlier: int
     pooled: tuple[int, int]
-    stream: np.ndarray = field(repr=False, metadata={"lane": 1})  # (depth, lane, cell)
-    sizes: np.ndarray = field(repr=False, metadata={"lane": 1})  # (depth, lane), of the stream
-    middle: np.ndarray | None = field(repr=False, metadata={"lane": 1})  # (layer, lane, cell), resid_mid
-    middle_sizes: np.ndarray | None = field(repr=False, metadata={"lane": 1})  # (layer, lane)
-    attention: np.ndarray | None = field(repr=False, metadata={"lane": 1})  # (layer, lane, cell), attn_out
-    feedforward: np.ndarray | None = field(repr=False, metadata={"lane": 1})  # (layer, lane, cell), ffn_out
-    # (layer, head, lane, 1 + lane): weights; the first column is all that goes to the earlier tokens
-    patterns: np.ndarray | None = field(repr=False, metadata={"lane": 2})
-    # (layer, lane, NEURONS): which, most active first, and ffn_post of them
-    neurons: np.ndarray | None = field(repr=False, metadata={"lane": 1})
-    active: np.ndarray | None = field(repr=False, metadata={"lane": 1})
-    norms: Norms = field(repr=False)
-    placed: PositionLanes = field(repr=False)
+    arrays: Mapping[str, np.ndarray] = field(repr=False)
+    patterns: np.ndarray | None = field(repr=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,24 +245,23 @@ def read(
     kept = _continued(model, before, begun, len(ids)) if keep else None
     recording = record(model, ids[begun:], only=NEEDED, cache=kept)
     result = lanes(model, recording, len(ids))
-    shown = result.stream.shape[1]
-    streams = np.stack(outputs(recording))[:, -shown:]
+    streams = np.stack([each[-LANES:] for each in outputs(recording)])
     logits = recording.get("logits") if model.output.present else None
-    rows = None if logits is None else torch.from_numpy(logits[-shown:].copy())
+    rows = None if logits is None else torch.from_numpy(logits[-LANES:].copy())
     last = None if rows is None else likeliest_tokens(rows[None])
     first, drawn = max(0, len(ids) - LANES), min(len(ids), LANES)
     asked = drawn - 1 if gap is None or gap < first else gap - first
     if begun and before is not None:
         had = before.streams.shape[1] - (len(before.ids) - begun)  # of its lanes, those that still hold
         old = slice(first - before.lanes.earlier, had)  # of them, those that are drawn
-        result = _joined(before.lanes, result, old, min(len(ids), LANES))
+        result = _joined(before.lanes, result, old, drawn)
         streams = np.concatenate([before.streams[:, old], streams], axis=1)
         if last is not None and before.predictions is not None:
             last = last.after(before.predictions, old)
     return Reading(
         tuple(ids),
         result,
-        streams.copy(),
+        streams,
         None if rows is None else rows[asked - drawn].numpy(),
         last,
         None if rows is None else outlook(rows[asked - drawn :][:1]),
@@ -330,30 +306,22 @@ def _shapes(recording: Recording, length: int) -> dict[str, tuple[tuple[str, ...
     return result
 
 
-def lanes(model: Transformer, recording: Recording, length: int | None = None) -> Lanes:
-    """Returns the last LANES recorded tokens of a text of `length` (default: all recorded)."""
-    length = length or len(recording.ids)
-    drawn = min(length, LANES)
-    shown = min(len(recording.ids), drawn)
-    streams = np.stack(outputs(recording))[:, -shown:]  # (depth, lane, d_model)
-    stream, pooled = strips(streams)
-    middle = _stacked(recording, "resid_mid", shown)
-    which, active = _neurons(recording, shown)
-    return Lanes(
-        length - drawn,
-        pooled,
-        stream,
-        size(streams),
-        None if middle is None else strips(middle)[0],
-        None if middle is None else size(middle),
-        _strips(recording, "attn_out", shown),
-        _strips(recording, "ffn_out", shown),
-        _patterns(recording, shown, drawn),
-        which,
-        active,
-        norms(model, recording, shown),
-        placed(model, recording, shown, length),
-    )
+def lanes(model: Transformer, recording: Recording, length: int) -> Lanes:
+    """Returns the last LANES recorded tokens of a text of `length`."""
+    drawn, shown = min(length, LANES), min(len(recording.ids), LANES)
+    arrays = {name: rows[:, -shown:] for name, rows in _positions(model, length).items()}
+    for name, rows in _vectors(recording).items():
+        arrays[name], pooled = strips(rows[:, -shown:])
+        arrays[f"{name}_sizes"] = size(rows[:, -shown:])
+    for name, activation in (("attention", "attn_out"), ("feedforward", "ffn_out")):
+        if f"blocks.0.{activation}" in recording:
+            arrays[name] = strips(recording.stacked(activation)[:, -shown:])[0]
+    if "blocks.0.ffn_post" in recording:
+        arrays["neurons"], arrays["active"] = _neurons(recording.stacked("ffn_post")[:, -shown:])
+    patterns = None
+    if "blocks.0.pattern" in recording:
+        patterns = _patterns(recording.stacked("pattern")[:, :, -shown:], drawn)
+    return Lanes(length - drawn, pooled, arrays, patterns)
 
 
 def typical(values: np.ndarray) -> np.ndarray:
@@ -361,28 +329,18 @@ def typical(values: np.ndarray) -> np.ndarray:
     return np.median(np.abs(values).max(-1), axis=1)
 
 
-def _stacked(recording: Recording, name: str, shown: int) -> np.ndarray | None:
-    return recording.stacked(name)[:, -shown:] if f"blocks.0.{name}" in recording else None
+def _patterns(rows: np.ndarray, drawn: int) -> np.ndarray:
+    """Adds up what goes to tokens before the `drawn` ones: (layer, head, lane, key) -> (layer, head, lane,
+    1 + lane).
+    """
+    first = rows.shape[-1] - drawn
+    return np.concatenate([rows[..., :first].sum(-1, keepdims=True), rows[..., first:]], axis=-1)
 
 
-def _strips(recording: Recording, name: str, shown: int) -> np.ndarray | None:
-    result = _stacked(recording, name, shown)
-    return None if result is None else strips(result)[0]
-
-
-def _patterns(recording: Recording, shown: int, drawn: int) -> np.ndarray | None:
-    if "blocks.0.pattern" not in recording:
-        return None
-    rows = recording.stacked("pattern")[:, :, -shown:]  # (layer, head, lane, key)
-    before = rows[..., : rows.shape[-1] - drawn].sum(-1, keepdims=True)
-    return np.concatenate([before, rows[..., rows.shape[-1] - drawn :]], axis=-1)
-
-
-def _neurons(recording: Recording, shown: int) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Returns the NEURONS with the largest ffn_post and their values, (layer, lane, NEURONS) each."""
-    post = _stacked(recording, "ffn_post", shown)  # (layer, lane, d_ff)
-    if post is None:
-        return None, None
+def _neurons(post: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the NEURONS with the largest ffn_post (layer, lane, d_ff), and their values: (layer, lane,
+    NEURONS) each.
+    """
     most = min(NEURONS, post.shape[-1])
     large = np.abs(post)
     least = -np.partition(-large, most - 1, axis=-1)[..., most - 1, None]
@@ -399,33 +357,20 @@ def _neurons(recording: Recording, shown: int) -> tuple[np.ndarray | None, np.nd
 
 def _joined(before: Lanes, new: Lanes, old: slice, drawn: int) -> Lanes:
     """Returns the lanes `old` of a text's beginning and the new ones behind them, `drawn` in all."""
-    return replace(
-        _behind(before, new, old),
-        patterns=_wider(before, new, old, drawn),
-        norms=_behind(before.norms, new.norms, old),
-        placed=_behind(before.placed, new.placed, old),
-    )
+    arrays = {
+        name: np.concatenate([before.arrays[name][:, old], array], axis=1)
+        for name, array in new.arrays.items()
+    }
+    return replace(new, arrays=arrays, patterns=_wider(before.patterns, new.patterns, old, drawn))
 
 
-def _behind(before: Any, new: Any, old: slice) -> Any:
-    """Returns `new` with the lanes `old` of `before` in front, in each array but the patterns."""
-    result = {}
-    for column in fields(new):
-        axis, there = column.metadata.get("lane"), getattr(new, column.name)
-        if axis is None or there is None or column.name == "patterns":
-            continue
-        had = np.moveaxis(getattr(before, column.name), axis, 0)[old]
-        result[column.name] = np.concatenate([np.moveaxis(had, 0, axis), there], axis=axis)
-    return replace(new, **result)
-
-
-def _wider(before: Lanes, new: Lanes, old: slice, drawn: int) -> np.ndarray | None:
+def _wider(before: np.ndarray | None, new: np.ndarray | None, old: slice, drawn: int) -> np.ndarray | None:
     """Widens the patterns of older lanes: nothing to later ones, undrawn lanes among the earlier."""
-    if before.patterns is None or new.patterns is None:
-        return new.patterns
-    rows = before.patterns[:, :, old]
+    if before is None or new is None:
+        return new
+    rows = before[:, :, old]
     wide = np.zeros((*rows.shape[:3], 1 + drawn), dtype=rows.dtype)
     wide[..., 0] = rows[..., : 1 + old.start].sum(-1)
     kept = rows[..., 1 + old.start : 1 + old.stop]
     wide[..., 1 : 1 + kept.shape[-1]] = kept
-    return np.concatenate([wide, new.patterns], axis=2)
+    return np.concatenate([wide, new], axis=2)

@@ -39,8 +39,10 @@ def test_the_lanes_are_the_recordings(name, text):
     ends = "norm2" if model.parts.wiring(model.config).ends_normed else "resid_post"
     each = model.config.d_model // 16  # the shipped widths are multiples of sixteen
     assert found.pooled == (each, each)
-    writes = {"resid_mid": found.middle, "attn_out": found.attention, "ffn_out": found.feedforward}
-    for array, drawn in (writes | {ends: found.stream[1:], "resid_pre": found.stream[:-1]}).items():
+    arrays = found.arrays
+    writes = {"resid_mid": "middle", "attn_out": "attention", "ffn_out": "feedforward"}
+    drawn_of = {activation: arrays[name] for activation, name in writes.items()}
+    for array, drawn in (drawn_of | {ends: arrays["stream"][1:], "resid_pre": arrays["stream"][:-1]}).items():
         wanted = full.stacked(array)[:, -shown:].reshape(layers, shown, 16, each).mean(-1)
         np.testing.assert_allclose(drawn, wanted, rtol=1e-4, atol=1e-4)
     rows = full.stacked("pattern")[:, :, -shown:]
@@ -49,15 +51,15 @@ def test_the_lanes_are_the_recordings(name, text):
     for layer, lane in np.ndindex(layers, shown):
         row = full[f"blocks.{layer}.ffn_post"][len(ids) - shown + lane]
         wanted = sorted(range(len(row)), key=lambda n: (-abs(float(row[n])), n))[:6]
-        assert found.neurons[layer, lane].tolist() == wanted
-        assert found.active[layer, lane].tolist() == row[wanted].tolist()
+        assert arrays["neurons"][layer, lane].tolist() == wanted
+        assert arrays["active"][layer, lane].tolist() == row[wanted].tolist()
 
 
 @for_each("text", TEXTS)
 @for_each("name", [*SHIPPED, *REAL])
 def test_what_is_said_is_the_lens_and_the_outlook_is_the_samplers(name, text):
     model, _, full, found = both(name, text)
-    shown = len(found.lanes.stream[0])
+    shown = len(found.lanes.arrays["stream"][0])
     lens = logit_lens(model, full)
     logits = living_map.depth_logits(model, found.streams)
     said = living_map.likeliest_tokens(logits)
@@ -100,10 +102,10 @@ def test_the_rest_is_all_that_is_not_kept():
 ])  # fmt: skip
 def test_every_kind_of_model_has_lanes(fields):
     model = loud(tiny(**fields))
-    found = living_map.read(model, [1, 2, 3, 4, 5])
-    assert found.lanes.stream.shape == (3, 5, 16)
-    assert (found.lanes.patterns is None) == (fields.get("mixer") == "none")
-    assert (found.lanes.neurons is None) == (fields.get("ffn") == "none")
+    found = living_map.read(model, [1, 2, 3, 4, 5]).lanes
+    assert found.arrays["stream"].shape == (3, 5, 16)
+    assert (found.patterns is None) == (fields.get("mixer") == "none")
+    assert ("neurons" not in found.arrays) == (fields.get("ffn") == "none")
 
 
 def test_strips_and_what_is_typical():
@@ -126,47 +128,46 @@ def rms(rows):
 @for_each("norm", ["layernorm", "rmsnorm", "none"])
 def test_norms_are_those_that_are_read(wiring, norm):
     model = loud(tiny(context=12, wiring=wiring, norm=norm))
-    full, found = record(model, IDS), living_map.read(model, IDS).lanes
+    full, found = record(model, IDS), living_map.read(model, IDS).lanes.arrays
     if norm == "none":
-        assert all(value is None for value in vars(found.norms).values())
+        assert not any("norm" in name for name in found)
         return
     ends = wiring == "post"
-    assert (found.norms.attention is None) == ends and (found.norms.final is None) == ends
-    sizes = [(found.sizes[0], "blocks.0.resid_pre")]
-    sizes.append((found.sizes[2], f"blocks.1.{'norm2' if ends else 'resid_post'}"))
-    for name, bare in (("attention", "norm1"), ("feedforward", "norm1" if ends else "norm2")):
-        strips = getattr(found.norms, name)
-        for layer in range(0 if strips is None else 2):
+    assert ("attention_norm" not in found) == ends and ("final_norm" not in found) == ends
+    sizes = [(found["stream_sizes"][0], "blocks.0.resid_pre")]
+    sizes.append((found["stream_sizes"][2], f"blocks.1.{'norm2' if ends else 'resid_post'}"))
+    for name, bare in (("attention_norm", "norm1"), ("feedforward_norm", "norm1" if ends else "norm2")):
+        for layer in range(2 if name in found else 0):
             array = f"blocks.{layer}.{bare}"
-            np.testing.assert_allclose(strips[layer], full[array], rtol=1e-5)  # sixteen numbers: a cell each
-            sizes.append((getattr(found.norms, f"{name}_sizes")[layer], array))
+            np.testing.assert_allclose(found[name][layer], full[array], rtol=1e-5)  # 16 numbers: a cell each
+            sizes.append((found[f"{name}_sizes"][layer], array))
     if not ends:
-        sizes.append((found.norms.final_sizes[0], "norm_final"))
-    if found.middle_sizes is not None:
-        sizes.append((found.middle_sizes[1], "blocks.1.resid_mid"))
+        sizes.append((found["final_norm_sizes"][0], "norm_final"))
+    if "middle_sizes" in found:
+        sizes.append((found["middle_sizes"][1], "blocks.1.resid_mid"))
     for size, array in sizes:
         np.testing.assert_allclose(size, rms(full[array]), rtol=1e-5)
 
 
 def test_a_place_is_a_vector_a_turn_or_a_handicap():
     learned = loud(tiny(context=12, position="learned"))
-    full, found = record(learned, IDS), living_map.read(learned, IDS).lanes.placed
-    np.testing.assert_allclose(found.entering, np.stack([full["embed"], full["pos_embed"]]), rtol=1e-5)
-    np.testing.assert_allclose(found.entering_sizes[1], rms(full["pos_embed"]), rtol=1e-5)
-    assert found.turned is None and found.added is None
+    full, found = record(learned, IDS), living_map.read(learned, IDS).lanes.arrays
+    np.testing.assert_allclose(found["entering"], np.stack([full["embed"], full["pos_embed"]]), rtol=1e-5)
+    np.testing.assert_allclose(found["entering_sizes"][1], rms(full["pos_embed"]), rtol=1e-5)
+    assert "turned" not in found and "added" not in found
     # RoPE (Su et al. 2021): pair i of d/2 turns by place / base^(2i/d) radians
     for width, fields in ((32, {"rope_theta": 100.0}), (64, {"rope_theta": 50.0, "rope_fraction": 0.5})):
         turns = loud(tiny(context=12, d_model=width, position="rope", **fields))  # a head's four pairs
-        found = living_map.read(turns, IDS).lanes.placed
+        found = living_map.read(turns, IDS).lanes.arrays
         for pair, slow in ((0, 1.0), (1, fields["rope_theta"] ** (-2 * 3 / 8))):
             angles = np.degrees(np.arange(len(IDS)) * slow) % 360
-            np.testing.assert_allclose(found.turned[pair], angles, atol=1e-3)
-        assert found.entering is None and found.added is None
+            np.testing.assert_allclose(found["turned"][pair], angles, atol=1e-3)
+        assert "entering" not in found and "added" not in found
     # ALiBi (Press et al. 2022): each step of distance costs a head its slope
-    found = living_map.read(loud(tiny(context=12, position="alibi")), IDS).lanes.placed
+    found = living_map.read(loud(tiny(context=12, position="alibi")), IDS).lanes.arrays
     for head, slope in enumerate(alibi_slopes(4)):
-        assert found.added[head, 0].tolist() == [0, 0]
-        assert found.added[head, 7].tolist() == pytest.approx([-slope, -7 * slope])
+        assert found["added"][head, 0].tolist() == [0, 0]
+        assert found["added"][head, 7].tolist() == pytest.approx([-slope, -7 * slope])
 
 
 def test_an_encoder_s_text_is_read_anew():
@@ -193,12 +194,14 @@ def alike(model, before, *texts):
         grown, alone = living_map.read(model, after, had, True), living_map.read(model, after)
         assert grown.ids == alone.ids and grown.shapes == alone.shapes
         assert grown.lanes.earlier == alone.lanes.earlier
-        parts = [[x, x.lanes, x.lanes.norms, x.lanes.placed, x.predictions, x.end] for x in (grown, alone)]
+        assert grown.lanes.arrays.keys() == alone.lanes.arrays.keys()
+        parts = [
+            [vars(x), vars(x.lanes), x.lanes.arrays, vars(x.predictions), vars(x.end)] for x in (grown, alone)
+        ]
         for ours, theirs in zip(*parts, strict=True):
-            for name, wanted in vars(theirs).items():
+            for name, wanted in theirs.items():
                 if isinstance(wanted, np.ndarray) and name not in ("neurons", "tokens"):
-                    found = getattr(ours, name)
-                    np.testing.assert_allclose(found, wanted, atol=1e-4, rtol=1e-3, err_msg=name)
+                    np.testing.assert_allclose(ours[name], wanted, atol=1e-4, rtol=1e-3, err_msg=name)
         np.testing.assert_array_equal(grown.predictions.tokens[:, :, 0], alone.predictions.tokens[:, :, 0])
 
 

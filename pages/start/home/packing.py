@@ -17,6 +17,7 @@ from ui.players.component import mounted
 KEY, FURTHER = "living_map", "living_map_further"
 BARS = 14  # tokens that are drawn as bars, at most
 SIGNED = ("stream", "middle", "attention", "feedforward")
+NORMS = ("attention", "feedforward", "final")
 
 
 def living_map(picture: Mapping[str, Any], rest: Mapping[str, Any], on_ask: Callable[[], None]) -> None:
@@ -38,34 +39,29 @@ def packed(reading: Reading, vocabulary: Sequence[str]) -> dict[str, Any]:
     Whole numbers are uint32, weights uint16 of 65,535, strips int8 of 127 times what is typical, the rest
     float32.
     """
-    lanes = reading.lanes
+    lanes, arrays, patterns = reading.lanes, reading.lanes.arrays, reading.lanes.patterns
     shown = reading.ids[lanes.earlier :]
     return {
         "ids": list(map(int, shown)),
         "earlier": lanes.earlier,
         "asked": reading.predicted_lane,
-        "layers": lanes.stream.shape[0] - 1,
-        "heads": 0 if lanes.patterns is None else lanes.patterns.shape[1],
-        "cells": lanes.stream.shape[-1],
+        "layers": arrays["stream"].shape[0] - 1,
+        "heads": 0 if patterns is None else patterns.shape[1],
+        "cells": arrays["stream"].shape[-1],
         "pooled": list(lanes.pooled),
-        **{name: _strips(getattr(lanes, name)) for name in SIGNED},
-        "loud": [] if lanes.active is None else [float(f"{scale:.4g}") for scale in typical(lanes.active)],
-        "sizes": _floats(lanes.sizes),  # (depth, lane)
-        "middle_sizes": _floats(lanes.middle_sizes),  # (layer, lane)
-        "norms": {
-            name: _strips(getattr(lanes.norms, name)) for name in ("attention", "feedforward", "final")
-        },
-        "norm_sizes": {
-            name: _floats(getattr(lanes.norms, f"{name}_sizes"))
-            for name in ("attention", "feedforward", "final")
-        },
-        "entering": _strips(lanes.placed.entering),  # (2, lane, cell): embed, pos_embed
-        "entering_sizes": _floats(lanes.placed.entering_sizes),
-        "turned": _floats(lanes.placed.turned),  # (2, lane)
-        "added": _floats(lanes.placed.added),  # (head, lane, 2)
-        "patterns": None if lanes.patterns is None else _weights(lanes.patterns),
-        "neurons": None if lanes.neurons is None else _b64(lanes.neurons, np.uint32),
-        "active": _floats(lanes.active),
+        **{name: _strips(arrays.get(name)) for name in SIGNED},
+        "loud": [float(f"{scale:.4g}") for scale in typical(arrays["active"])] if "active" in arrays else [],
+        "sizes": _floats(arrays["stream_sizes"]),
+        "middle_sizes": _floats(arrays.get("middle_sizes")),
+        "norms": {name: _strips(arrays.get(f"{name}_norm")) for name in NORMS},
+        "norm_sizes": {name: _floats(arrays.get(f"{name}_norm_sizes")) for name in NORMS},
+        "entering": _strips(arrays.get("entering")),
+        "entering_sizes": _floats(arrays.get("entering_sizes")),
+        "turned": _floats(arrays.get("turned")),
+        "added": _floats(arrays.get("added")),
+        "patterns": None if patterns is None else _weights(patterns),
+        "neurons": _b64(arrays["neurons"], np.uint32) if "neurons" in arrays else None,
+        "active": _floats(arrays.get("active")),
         "names": {str(i): vocabulary[i] for i in sorted(set(shown))},
         "shapes": {
             key: f"({', '.join(axes)}) = ({', '.join(f'{n:,}' for n in sizes)})"

@@ -3,6 +3,10 @@
 Every name that the code reads is followed to where the engine defines it. A class takes those methods and
 fields along that are read by name somewhere in what was taken; what a part says of itself for figures and
 ledgers is read by nothing here, and stays behind.
+
+The syntax tree is what this needs. A template of each part would be a second engine, kept equal by hand, and
+faults are parts, too. Whole classes bring what they say of themselves, half as long again; whole modules are
+longer still. At run time an object knows its module, but a constant does not, and nothing knows its imports.
 """
 
 from __future__ import annotations
@@ -10,7 +14,7 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -40,54 +44,51 @@ def gather(roots: list[Definition], given: frozenset[str]) -> Gathered:
     """Returns all that the roots need but `given` names. Raises PretrainedError for two of one name."""
     read: set[str] = set()
     while True:  # a method that is read for the first time may read others
-        gathered = Gathered(read=set(read))
+        gathered, begun = Gathered(read=set(read)), set[Definition]()
         for root in roots:
-            _visit(root, gathered, given, set())
+            _visit(root, gathered, given, begun)
         if gathered.read == read:
             break
         read = gathered.read
-    gathered.types -= {name for _, name in gathered.order} | given
+    names = [name for _, name in gathered.order]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise PretrainedError(f"two parts of the engine are called {twice[0]}: one file cannot hold both")
+    gathered.types -= {*names, *given}
     return gathered
 
 
-def _visit(wanted: Definition, gathered: Gathered, given: frozenset[str], open_: set[Definition]) -> None:
-    if wanted in open_ or wanted in gathered.order:
+def _visit(wanted: Definition, gathered: Gathered, given: frozenset[str], begun: set[Definition]) -> None:
+    if wanted in begun:
         return
-    open_.add(wanted)
-    module, name = wanted
-    tree = _pruned(wanted, gathered.read)
-    gathered.read |= _attributes(tree, module)
-    for used in sorted(_names(tree)):
-        target = resolve(module, used)
+    begun.add(wanted)
+    module, node = wanted[0], _definition(wanted)
+    if isinstance(node, ast.ClassDef):
+        members = _members(node, gathered.read)
+        node = ast.ClassDef(node.name, node.bases, node.keywords, members, node.decorator_list)
+    gathered.read |= _attributes(node, module)
+    running = _names(_running(node))
+    for name in sorted(_names(ast.walk(node))):
+        target = resolve(module, name)
         if isinstance(target, str):
             gathered.imports.add(target)
-        elif target is not None and used not in given:
-            _visit(target, gathered, given, open_)
-    for used in sorted(_hinted(tree)):
-        target = resolve(module, used)
-        if isinstance(target, str):
-            gathered.imports.add(target)
-        elif target is not None:
-            gathered.types.add(used)
-    if name in {taken for _, taken in gathered.order}:
-        raise PretrainedError(f"two parts of the engine are called {name}: one file cannot hold both")
+        elif target is not None and name not in running:
+            gathered.types.add(name)
+        elif target is not None and name not in given:
+            _visit(target, gathered, given, begun)
     gathered.order.append(wanted)
 
 
 def source(wanted: Definition, read: set[str]) -> str:
     """Returns a definition as it stands in its module, without the members that nothing reads."""
-    lines = _text(wanted[0]).splitlines()
-    whole, kept = _definition(wanted), _pruned(wanted, read)
-    gone: set[int] = set()
-    if isinstance(whole, ast.ClassDef) and isinstance(kept, ast.ClassDef):
-        for before, node in zip([None, *whole.body], whole.body, strict=False):
-            if node not in kept.body:
-                start = whole.lineno if before is None else before.end_lineno or 0
-                gone |= set(range(start + 1, (node.end_lineno or 0) + 1))
-    first, last = _span(whole)
-    text = [line for i, line in enumerate(lines[first - 1 : last], first) if i not in gone]
-    empty = isinstance(kept, ast.ClassDef) and not kept.body
-    return "\n".join([*text, "    pass"] if empty else text).rstrip()
+    lines, node = _text(wanted[0]).splitlines(), _definition(wanted)
+    first = min(each.lineno for each in (node, *getattr(node, "decorator_list", []))) - 1
+    if not isinstance(node, ast.ClassDef):
+        return "\n".join(lines[first : node.end_lineno])
+    members, text, end = _members(node, read), lines[first : node.lineno], node.lineno
+    for each in node.body:
+        begin, end = end, each.end_lineno or end
+        text += lines[begin:end] if each in members else []
+    return "\n".join(text if members else [*text, "    pass"])
 
 
 @cache
@@ -95,10 +96,9 @@ def resolve(module: str, name: str) -> Definition | str | None:
     """Returns where the engine defines what a module calls by a name; or the statement that imports it from
     another library; None for Python's own, and for what is bound inside a function.
     """
-    tree = _tree(module)
-    if any(name in _bound(node) for node in tree.body):
+    if any(name in _bound(node) for node in _tree(module).body):
         return module, name
-    for node in ast.walk(tree):
+    for node in ast.walk(_tree(module)):
         if not isinstance(node, ast.Import | ast.ImportFrom):
             continue
         for alias in node.names:
@@ -106,9 +106,8 @@ def resolve(module: str, name: str) -> Definition | str | None:
                 continue
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(OURS):
                 return resolve(node.module or "", alias.name)
-            text = f" as {alias.asname}" if alias.asname else ""
             start = f"from {node.module} " if isinstance(node, ast.ImportFrom) else ""
-            return f"{start}import {alias.name}{text}"
+            return f"{start}import {ast.unparse(alias)}"
     return None
 
 
@@ -134,23 +133,17 @@ def _registers(module: str, decorator: ast.expr) -> bool:
     return isinstance(where, tuple) and where[0].startswith(REGISTERS)
 
 
-def _pruned(wanted: Definition, read: set[str]) -> ast.stmt:
-    node = _definition(wanted)
-    if not isinstance(node, ast.ClassDef):
-        return node
-    # of a record all fields stay
-    fields = ast.AnnAssign if any("NamedTuple" in _names(base) for base in node.bases) else ()
-    body = [each for i, each in enumerate(node.body) if isinstance(each, fields) or _stays(each, i, read)]
-    return ast.ClassDef(node.name, node.bases, node.keywords, body, node.decorator_list)
+def _members(node: ast.ClassDef, read: set[str]) -> list[ast.stmt]:
+    """Returns what a class takes along: its docstring, the members that are read, all fields of a record."""
+    always = (ast.Expr, ast.AnnAssign) if "NamedTuple" in _names(node.bases) else ast.Expr
+    return [each for each in node.body if isinstance(each, always) or _is_read(each, read)]
 
 
-def _stays(node: ast.stmt, index: int, read: set[str]) -> bool:
+def _is_read(node: ast.stmt, read: set[str]) -> bool:
     if isinstance(node, ast.FunctionDef):
         called = node.name in read or node.name.startswith("__") or node.name == "forward"
         return called and not _is_abstract(node)
-    if isinstance(node, ast.Assign | ast.AnnAssign):
-        return any(name in read for name in _bound(node))
-    return index == 0  # what the class says of itself
+    return any(name in read for name in _bound(node))
 
 
 def _is_abstract(node: ast.FunctionDef) -> bool:
@@ -159,27 +152,17 @@ def _is_abstract(node: ast.FunctionDef) -> bool:
     return isinstance(last, ast.Raise) and getattr(last.exc, "id", "") == "NotImplementedError"
 
 
-def _span(node: ast.stmt) -> tuple[int, int]:
-    decorators = getattr(node, "decorator_list", [])
-    return min([node.lineno, *(each.lineno for each in decorators)]), node.end_lineno or node.lineno
-
-
 def _running(tree: ast.AST) -> Iterator[ast.AST]:
     """All of a tree but its annotations."""
     yield tree
-    for name, value in ast.iter_fields(tree):
-        if name not in ("annotation", "returns"):
-            for child in value if isinstance(value, list) else [value]:
-                if isinstance(child, ast.AST):
-                    yield from _running(child)
+    hints = (getattr(tree, "annotation", None), getattr(tree, "returns", None))
+    for child in ast.iter_child_nodes(tree):
+        if child not in hints:
+            yield from _running(child)
 
 
-def _names(tree: ast.AST) -> set[str]:
-    return {node.id for node in _running(tree) if isinstance(node, ast.Name)}
-
-
-def _hinted(tree: ast.AST) -> set[str]:
-    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} - _names(tree)
+def _names(nodes: Iterable[ast.AST]) -> set[str]:
+    return {node.id for node in nodes if isinstance(node, ast.Name)}
 
 
 def _attributes(tree: ast.AST, module: str) -> set[str]:

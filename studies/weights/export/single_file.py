@@ -1,14 +1,21 @@
-"""A model as one runnable file of PyTorch: its configuration, and the engine's source that it uses."""
+"""A model as one runnable file of PyTorch: its configuration, and the engine's source that it uses.
+
+A model that engine.nano covers is that file, from its configuration to its model. The source of any other is
+gathered.
+"""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from engine.config import ResolvedConfig
+from engine import nano
+from engine.config import ModelConfig, ResolvedConfig
 from engine.data.tokenizers.char import CharTokenizer
 from engine.model import Transformer
+from engine.parts.registry import HEALTHY
 from studies.pairs.seq2seq import Seq2Seq
 from studies.pairs.tokenizer import SIGNS, PairTokenizer
 from studies.weights.export import templates
@@ -27,17 +34,62 @@ class Half:
     chooses: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class Code:
+    """The source of a model, from the imports to the class `model`, which is made from `config`. How letters
+    are drawn with it, and what the file's docstring says of its shapes.
+    """
+
+    source: str
+    model: str
+    config: str = "Config()"
+    draws: str = templates.DRAWS
+    shapes: str = ""
+
+
 def export_single_file(
     model: Transformer | Seq2Seq, title: str, tokenizer: object = None, example: str = ""
 ) -> str:
     """Returns the text of a file that reads model.safetensors, under the engine's names. `example` is what an
     encoder-decoder may be given. Raises PretrainedError where two of the parts have one name.
     """
-    halves, pair = _halves(model), isinstance(model, Seq2Seq)
+    sizes = nano_sizes(model) if isinstance(model, Transformer) else None
+    code = _gathered(model) if sizes is None else _nano(sizes)
+    example, main = _main(model, tokenizer, example, code.draws)
+    head = templates.HEAD.format(
+        title=" ".join(title.replace('"', "'").replace("\\", "/").split()),
+        example=example,
+        call=templates.CALL_PAIR if isinstance(model, Seq2Seq) else templates.CALL,
+        shapes=code.shapes,
+    )
+    load = templates.LOAD.format(model=code.model, config=code.config)
+    return head + code.source + load + main + templates.END
+
+
+def nano_sizes(model: Transformer) -> nano.Config | None:
+    """Returns the sizes with which engine.nano is this model; None for a model of another design."""
+    c = model.config
+    sizes = {each.name: getattr(c, each.name) for each in fields(nano.Config)}
+    same = ModelConfig(
+        **sizes, norm="rmsnorm", ffn="swiglu", position="rope", tie_embeddings=False, dropout=c.dropout
+    )
+    covers = model.parts is HEALTHY and c == same.resolved() and c.d_model % c.n_heads == 0
+    return nano.Config(**sizes) if covers else None
+
+
+def _nano(sizes: nano.Config) -> Code:
+    source = inspect.getsource(nano)
+    model = source[source.index("@dataclass") : source.index("\n\n\ndef train(")]
+    shapes = "\n" + (nano.__doc__ or "").rpartition("\n\n")[2]
+    text = f"{templates.NANO_IMPORTS}\n\n\n{model}\n\n\nCONFIG = {sizes!r}"
+    return Code(text, nano.GPT.__name__, "CONFIG", templates.NANO_DRAWS, shapes)
+
+
+def _gathered(model: Transformer | Seq2Seq) -> Code:
+    halves, whole = _halves(model), type(model)
     chosen = _chosen(model, halves)
-    single = ["mask", "stack", *(["decoder_masks"] if pair else [])]
+    single = ["mask", "stack", *(["decoder_masks"] if isinstance(model, Seq2Seq) else [])]
     others = {name: getattr(model.parts, name) for name in single}
-    whole = type(model)
     roots: list[Definition] = [
         (part.__module__, part.__name__)
         for part in (*(part for parts in chosen.values() for part in parts), *others.values(), whole)
@@ -47,17 +99,8 @@ def export_single_file(
     names += [f"{name}={part.__name__}" for name, part in others.items()]
     parts = f"{PARTS} = SimpleNamespace(\n" + "".join(f"    {name},\n" for name in names) + ")"
     *before, last = gathered.sources()
-    example, main = _main(model, tokenizer, example)
-    head = templates.HEAD.format(
-        title=" ".join(title.replace('"', "'").replace("\\", "/").split()),
-        example=example,
-        call=templates.CALL_PAIR if pair else templates.CALL,
-        imports=_imports(gathered),
-        types=_types(gathered),
-        configs=_configs(model, halves),
-    )
-    load = templates.LOAD.format(model=whole.__name__)
-    return head + "\n\n\n".join([*before, parts, last]) + load + main + templates.END
+    sections = [_imports(gathered), _configs(model, halves), *before, parts, last]
+    return Code("\n\n\n".join(sections), whole.__name__)
 
 
 def _halves(model: Transformer | Seq2Seq) -> tuple[Half, ...]:
@@ -87,7 +130,7 @@ def _choice(parts: Sequence[type]) -> str:
     return f"{decoder.__name__} if config.causal else {encoder.__name__}"
 
 
-def _main(model: Transformer | Seq2Seq, tokenizer: object, example: str) -> tuple[str, str]:
+def _main(model: Transformer | Seq2Seq, tokenizer: object, example: str, draws: str) -> tuple[str, str]:
     """(what may be given to the file, what it then does)."""
     if isinstance(model, Seq2Seq):
         if not isinstance(tokenizer, PairTokenizer):
@@ -101,7 +144,7 @@ def _main(model: Transformer | Seq2Seq, tokenizer: object, example: str) -> tupl
         )
         return example or " ".join(tokenizer.symbols[:3]), main
     if isinstance(tokenizer, CharTokenizer) and model.config.causal:
-        return "To be, or not to be", templates.BY_TEXT.format(alphabet=tokenizer.alphabet)
+        return "To be, or not to be", templates.BY_TEXT.format(alphabet=tokenizer.alphabet, draws=draws)
     return "1 2 3", templates.BY_IDS
 
 
@@ -128,14 +171,10 @@ def _imports(gathered: Gathered) -> str:
     wanted = gathered.imports | own | ({"from typing import Any"} if gathered.types else set())
     foreign = ("torch", "safetensors", "numpy")
     rows = sorted(wanted, key=lambda row: (row.split()[1].startswith(foreign), row.startswith("from"), row))
+    if gathered.types:
+        names = " = ".join(sorted(gathered.types))
+        rows += ["", "# Types of the engine that stand in annotations alone.", f"{names} = Any"]
     return "\n".join(rows)
-
-
-def _types(gathered: Gathered) -> str:
-    if not gathered.types:
-        return ""
-    names = " = ".join(sorted(gathered.types))
-    return f"# Types of the engine that stand in annotations alone.\n{names} = Any\n\n"
 
 
 def _fields(config: ResolvedConfig) -> str:

@@ -10,15 +10,9 @@ It needs torch and safetensors, and model.safetensors beside it. To use it:
     python model.py {example}
 
 or, from Python, `model = load("model.safetensors")`, then {call}.
-"""
+{shapes}"""
 
 from __future__ import annotations
-
-{imports}
-
-{types}
-{configs}
-
 
 '''
 CALL = """`model(tokens)` with tokens (batch, position) int64
@@ -49,13 +43,23 @@ class Config:
 
     def resolved(self) -> Config:
         return self'''
+NANO_IMPORTS = """import math
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from safetensors.torch import load_file
+from torch import Tensor, nn"""
 LOAD = '''
 
 
 def load(path: str | Path = "model.safetensors") -> {model}:
     """Loads the model in float32, ready for inference."""
     with torch.device("meta"):
-        model = {model}(Config())
+        model = {model}({config})
     weights = {{name: x.float() for name, x in load_file(path).items()}}
     model.load_state_dict(weights, strict=True, assign=True)
     return model.eval().requires_grad_(False)
@@ -79,12 +83,14 @@ def main() -> None:
     model = load(Path(__file__).with_name("model.safetensors"))
     known = " ".join(sys.argv[1:]) or ALPHABET[0]
     ids = [ALPHABET.index(character) for character in known if character in ALPHABET]
-    generator = torch.Generator().manual_seed(0)
-    for _ in range(200):
-        logits = model(torch.tensor([ids[-Config.context :]]))[0, -1]
-        ids.append(int(torch.multinomial((logits / 0.8).softmax(-1), 1, generator=generator)))
+{draws}
     print("".join(ALPHABET[i] for i in ids))
 '''
+DRAWS = """    generator = torch.Generator().manual_seed(0)
+    for _ in range(200):
+        logits = model(torch.tensor([ids[-Config.context :]]))[0, -1]
+        ids.append(int(torch.multinomial((logits / 0.8).softmax(-1), 1, generator=generator)))"""
+NANO_DRAWS = "    ids += model.sample(ids, 200)"
 WRITE = '''def write(model: Seq2Seq, source: list[int]) -> list[int]:
     """The likeliest target of the ids of a source: its ids, to the end or as far as the model can write."""
     memory, target = model.encode(torch.tensor([[*source, Config.end]])), [Config.begin]

@@ -8,12 +8,13 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import Any, get_args, get_type_hints
 
 import pytest
 import torch
 
-from engine import checkpoints
+from engine import checkpoints, nano
 from engine.config import ModelConfig
 from engine.model import Transformer, build
 from engine.parts.registry import parts_of
@@ -22,7 +23,7 @@ from studies.pairs.generate import write_pair
 from studies.pairs.seq2seq import Seq2Seq, build_pair
 from studies.weights.export import pack
 from studies.weights.export.gather import gather
-from studies.weights.export.single_file import export_single_file
+from studies.weights.export.single_file import export_single_file, nano_sizes
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, some_tokens, tiny
 from tests.engine.seq2seq_toys import loud_pair, pair_config, some
@@ -153,16 +154,60 @@ def test_every_part_runs_alone(tmp_path: Path) -> None:
     hold_alone(models, [some_tokens(tiny(), 2, 7)], tmp_path)
 
 
-def test_a_model_of_letters_writes(tmp_path: Path) -> None:
-    shipped = checkpoints.load(ROOT / "checkpoints" / "shakespeare-modern")
-    put(shipped.model, tmp_path / "it", shipped.tokenizer)
+MODERN: dict[str, Any] = {"norm": "rmsnorm", "ffn": "swiglu", "position": "rope", "tie_embeddings": False}
+
+
+def modern(seed: int) -> ModelConfig:
+    """The design of nano.py in sizes drawn by chance."""
+    dice = Random(seed)
+    heads, half = dice.randint(1, 5), dice.randint(1, 6)
+    return tiny(
+        **MODERN, context=dice.randint(7, 12), d_model=2 * heads * half, n_layers=dice.randint(1, 4), n_heads=heads,
+        d_ff=dice.randint(1, 40), rope_theta=dice.choice((100.0, 10_000.0)), norm_eps=dice.choice((1e-5, 1e-3)),
+        dropout=dice.choice((0.0, 0.2)),
+    )  # fmt: skip
+
+
+@torch.no_grad()
+def test_a_model_of_nanos_design_is_nanos_source_and_its_sizes(tmp_path: Path) -> None:
+    models = {f"m{seed}": loud(modern(seed)) for seed in range(6)}
+    for name, model in models.items():
+        text = put(model, tmp_path / name)
+        definitions = text[text.index("@dataclass") : text.index("CONFIG = ")]
+        assert definitions in Path(nano.__file__).read_text("utf-8")
+        assert "class GPT(" in definitions and "def sample(" in definitions
+        assert len(text.splitlines()) < 220
+    hold_alone(models, [some_tokens(tiny(), 2, 7)], tmp_path)
+
+
+@for_each("fields", [
+    {"norm": "layernorm"}, {"wiring": "post"}, {"ffn": "geglu"}, {"position": "alibi"}, {"mixer": "shared_qk"},
+    {"n_kv_heads": 2}, {"d_head": 8}, {"d_model": 18, "d_head": 4}, {"rope_fraction": 0.5}, {"qk_norm": True},
+    {"score_scale": False}, {"causal": False}, {"window": 3}, {"output_projection": False}, {"tie_embeddings": True},
+    {"attention_bias": True}, {"ffn_bias": True}, {"norm_gain": False}, {"embedding_scale": True},
+    {"embedding_norm": True}, {"token_types": 2}, {"output_head": "masked"}, {"pooler": True},
+])  # fmt: skip
+def test_any_other_choice_and_any_fault_is_not_nanos(fields: dict[str, Any]) -> None:
+    config = tiny(**MODERN)
+    assert nano_sizes(build(config, device="meta")) == nano.Config(11, 8, 16, 2, 4, 24)
+    assert nano_sizes(build(replace(config, **fields), device="meta")) is None
+    assert nano_sizes(build(config, device="meta", parts=parts_of("no_mask"))) is None
+
+
+@for_each("name, design", [("shakespeare-modern", "GPT"), ("shakespeare-classic", "Transformer")])
+def test_a_model_of_letters_writes(name: str, design: str, tmp_path: Path) -> None:
+    shipped = checkpoints.load(ROOT / "checkpoints" / name)
+    assert f'def load(path: str | Path = "model.safetensors") -> {design}:' in put(
+        shipped.model, tmp_path / "it", shipped.tokenizer
+    )
     text = alone(tmp_path / "it", "model.py", "ROMEO:")
     assert text.startswith("ROMEO:") and len(text) > 180 and " the " in text + " the "
     assert sum(character in " etaoin" for character in text) > 60  # English, not noise
 
 
-def test_a_model_of_words_says_the_likeliest(tmp_path: Path) -> None:
-    model = loud(tiny())
+@for_each("fields", [{}, MODERN])
+def test_a_model_of_words_says_the_likeliest(fields: dict[str, Any], tmp_path: Path) -> None:
+    model = loud(tiny(**fields))
     put(model, tmp_path / "it", dtype="bfloat16")
     lines = alone(tmp_path / "it", "model.py", "3", "1", "4").splitlines()
     assert len(lines) == 5

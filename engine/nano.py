@@ -224,18 +224,19 @@ def train(
 
 
 def load(folder: Path | str) -> tuple[GPT, str]:
-    """Reads a trained model and its alphabet from a folder of Glassformer's: config, tokenizer and weights.
-
-    Raises SystemExit for a model of another architecture.
-    """
+    """Reads a model and its alphabet from a folder of Glassformer's. Raises SystemExit for another design."""
     from safetensors.torch import load_file
 
     folder = Path(folder)
-    config, tokenizer = (json.loads(read(folder / name)) for name in ("config.json", "tokenizer.json"))
-    ours = {"norm": "rmsnorm", "wiring": "pre", "ffn": "swiglu", "position": "rope", "tie_embeddings": False}
-    if tokenizer["kind"] != "char" or any(config[name] != value for name, value in ours.items()):
-        raise SystemExit(f"{folder} is of another architecture: this file reads {ours}, in characters.")
-    model = GPT(Config(**{name: config[name] for name in Config.__dataclass_fields__}))
+    c, tokenizer = (json.loads(read(folder / name)) for name in ("config.json", "tokenizer.json"))
+    ours: dict = {"norm": "rmsnorm", "wiring": "pre", "ffn": "swiglu", "position": "rope"}
+    ours |= {"mixer": "attention", "output_head": "linear", "n_kv_heads": c["n_heads"]}
+    ours |= {"d_head": c["d_model"] // c["n_heads"]}
+    ours |= dict.fromkeys(("causal", "score_scale", "output_projection", "norm_gain", "rope_fraction"), True)
+    for name in sorted(c.keys() - Config.__dataclass_fields__ - {"dropout", "pooling"}):
+        if tokenizer["kind"] != "char" or c[name] != ours.get(name, False):
+            raise SystemExit(f"{folder} is of another architecture ({name}), or not in characters.")
+    model = GPT(Config(**{name: c[name] for name in Config.__dataclass_fields__}))
     weights = load_file(folder / "model.safetensors")
     model.load_state_dict({name: weight.float() for name, weight in weights.items()}, strict=True)
     return model.eval(), tokenizer["alphabet"]
@@ -264,9 +265,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=450, help="training steps (default: 450)")
     parser.add_argument("--prompt", default="\n", help="what the sample goes on from")
     parser.add_argument("--length", type=int, default=400, help="characters to write (default: 400)")
-    parser.add_argument(
-        "--temperature", type=float, default=0.8, help="below 1: likelier ones (default: 0.8)"
-    )
+    parser.add_argument("--temperature", type=float, default=0.8, help="below 1: likelier (default: 0.8)")
     parser.add_argument("--seed", type=int, default=0, help="of weights, batches and sample (default: 0)")
     given = parser.parse_args()
     if not given.temperature > 0:

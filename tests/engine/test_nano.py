@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
+import shutil
 import subprocess
 import sys
 from functools import partial
@@ -81,6 +83,23 @@ def test_as_a_program_it_writes_with_a_model_that_is_loaded() -> None:
 def test_another_architecture_is_refused() -> None:
     with pytest.raises(SystemExit, match="another architecture"):
         nano.load(MODERN.with_name("shakespeare-classic"))
+
+
+OTHER = {  # none of them shows in the shapes of the weights
+    "causal": False, "window": 4, "rope_fraction": 0.5, "score_scale": False, "embedding_scale": True,
+    "qk_norm": True, "output_head": "scaled", "parts": "unscaled_scores",
+}  # fmt: skip
+
+
+@for_each("name", OTHER)
+def test_a_choice_that_nano_does_not_have_is_refused(name: str, tmp_path: Path) -> None:
+    for path in MODERN.iterdir():
+        shutil.copy(path, tmp_path)
+    nano.load(tmp_path)
+    config = json.loads((MODERN / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(config | {name: OTHER[name]}))
+    with pytest.raises(SystemExit, match=rf"another architecture \({name}\)"):
+        nano.load(tmp_path)
 
 
 def test_the_file_is_short_and_stands_alone() -> None:

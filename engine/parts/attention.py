@@ -115,9 +115,10 @@ class HeadMixer(Mixer):
         """
         batch, _, length, d_head = q.shape
         # The queries of one group are stacked, so that grouping is a reshape and no key is copied.
-        q = q.reshape(batch * self.n_kv_heads, -1, d_head)
-        k = k.reshape(batch * self.n_kv_heads, -1, d_head)
+        q = q.reshape(batch * self.n_kv_heads, -1, d_head)  # (batch * kv_head, group * query, d_head)
+        k = k.reshape(batch * self.n_kv_heads, -1, d_head)  # (batch * kv_head, key, d_head)
         # Scales as it writes; `(q @ k^T) * scale` takes 1.1 to 1.5 times as long. beta=0: nothing is added.
+        # -> (batch * kv_head, group * query, key)
         scores = torch.baddbmm(q.new_empty(1, 1, 1), q, k.transpose(1, 2), beta=0, alpha=self.scale)
         return scores.view(batch, self.n_heads, length, -1)
 
@@ -126,15 +127,17 @@ class HeadMixer(Mixer):
         query, d_head).
         """
         batch, _, length, keys = pattern.shape
-        pattern = pattern.reshape(batch * self.n_kv_heads, -1, keys)
-        v = v.reshape(batch * self.n_kv_heads, keys, self.d_head)
-        return torch.bmm(pattern, v).view(batch, self.n_heads, length, self.d_head)
+        pattern = pattern.reshape(batch * self.n_kv_heads, -1, keys)  # (batch * kv_head, group * query, key)
+        v = v.reshape(batch * self.n_kv_heads, keys, self.d_head)  # (batch * kv_head, key, d_head)
+        z = torch.bmm(pattern, v)  # (batch * kv_head, group * query, d_head)
+        return z.view(batch, self.n_heads, length, self.d_head)
 
     # For interpretability ---------------------------------------------------------
 
     def raw_scores(self, q: Tensor, k: Tensor) -> Tensor | None:
         """Returns q k^T before it is scaled, (batch, head, query, key); None where nothing is compared."""
-        return q @ k.repeat_interleave(self.n_heads // self.n_kv_heads, dim=1).transpose(-1, -2)
+        k = k.repeat_interleave(self.n_heads // self.n_kv_heads, dim=1)  # (batch, head, key, d_head)
+        return q @ k.transpose(-1, -2)  # (batch, head, query, d_head) @ (batch, head, d_head, key)
 
     def writes(self, z: Tensor) -> Tensor:
         """Returns what each head adds to the stream: z (head, ..., d_head) -> (head, ..., d_model), in z's
@@ -146,7 +149,7 @@ class HeadMixer(Mixer):
             else self.w_o.weight.to(z.dtype).t()
         )
         own = matrix.unflatten(0, (self.n_heads, self.d_head))  # (head, d_head, d_model)
-        return torch.einsum("h...d,hdm->h...m", z, own)
+        return torch.einsum("h...d,hdm->h...m", z, own)  # (head, ..., d_head) -> (head, ..., d_model)
 
     def writes_at(self, z: Tensor, position: int) -> Tensor:
         """Returns what each head adds at one token of a text: z (head, query, d_head) -> (head, d_model)."""
@@ -204,10 +207,10 @@ class Attention(HeadMixer):
         rows = (self.n_heads * self.d_head, 2 * self.n_kv_heads * self.d_head)  # of W_Q; of W_K and W_V
         (w_q, w_kv), bias = self.w_qkv.weight.split(rows), self.w_qkv.bias
         b_q, b_kv = (None, None) if bias is None else bias.split(rows)
-        q = F.linear(x, w_q, b_q).unflatten(-1, (-1, self.d_head))
+        q = F.linear(x, w_q, b_q).unflatten(-1, (-1, self.d_head))  # (batch, query, head, d_head)
         if memory.shape[1] == 0:  # its keys and values are cached: no product with nothing
             return q, *2 * (q[:, :0, : self.n_kv_heads],)
-        kv = F.linear(memory, w_kv, b_kv).unflatten(-1, (-1, self.d_head))
+        kv = F.linear(memory, w_kv, b_kv).unflatten(-1, (-1, self.d_head))  # (batch, key, 2 kv_head, d_head)
         k, v = kv.split([self.n_kv_heads, self.n_kv_heads], dim=2)
         return q, k, v
 
@@ -232,7 +235,7 @@ class SharedQK(HeadMixer):
 
     def heads(self, x: Tensor, memory: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
         by_head = (self.n_heads, self.d_head)
-        q = k = self.w_qk(x).unflatten(-1, by_head)
+        q = k = self.w_qk(x).unflatten(-1, by_head)  # (batch, query, d_model) -> (batch, query, head, d_head)
         if memory is not None:
             k = self.w_qk(memory).unflatten(-1, by_head)
         return q, k, self.w_v(x if memory is None else memory).unflatten(-1, by_head)

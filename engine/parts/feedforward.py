@@ -48,8 +48,9 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Tensor, probe: Probe) -> Tensor | None:
         """Maps x (batch, query, d_model) to what is written to the stream, of the same shape."""
-        pre = probe("ffn_pre", self.w_in(x))  # (batch, query, d_ff)
+        pre = probe("ffn_pre", self.w_in(x))  # (batch, query, d_model) -> (batch, query, d_ff)
         post = probe("ffn_post", self.activation(pre))
+        # (batch, query, d_ff) -> (batch, query, d_model)
         return probe("ffn_out", F.dropout(self.w_out(post), self.dropout, self.training))
 
     def column(self, neuron: int) -> Tensor:
@@ -70,9 +71,10 @@ class GatedFeedForward(FeedForward):
         self.w_in = StackedLinear(config.d_model, (config.d_ff, config.d_ff), bias=config.ffn_bias)
 
     def forward(self, x: Tensor, probe: Probe) -> Tensor | None:
-        gate, pre = self.w_in(x).chunk(2, dim=-1)  # each (batch, query, d_ff)
+        gate, pre = self.w_in(x).chunk(2, dim=-1)  # (batch, query, 2 d_ff) -> each (batch, query, d_ff)
         pre, gate = probe("ffn_pre", pre), probe("ffn_gate", gate)
         post = probe("ffn_post", self.activation(gate) * pre)
+        # (batch, query, d_ff) -> (batch, query, d_model)
         return probe("ffn_out", F.dropout(self.w_out(post), self.dropout, self.training))
 
 

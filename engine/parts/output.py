@@ -45,6 +45,7 @@ class ScaledOutput(Output):
     """
 
     def forward(self, x: Tensor, matrix: Tensor, probe: Probe) -> Tensor:
+        # (batch, position, d_model) -> (batch, position, vocab)
         return probe("logits", F.linear(x * matrix.shape[1] ** -0.5, matrix))
 
 
@@ -63,6 +64,7 @@ class MaskedOutput(Output):
 
     def forward(self, x: Tensor, matrix: Tensor, probe: Probe) -> Tensor:
         hidden = probe("out_post", F.gelu(probe("out_pre", self.w_in(x))))  # (batch, position, d_model)
+        # (batch, position, d_model) -> (batch, position, vocab)
         return probe("logits", F.linear(probe("norm_out", self.norm(hidden)), matrix, self.bias))
 
 
@@ -94,7 +96,7 @@ class MeanPooler(nn.Module):
         if padding is None:
             return probe("pooled", x.mean(dim=1))
         shares = padding[:, 0].softmax(-1)  # (batch, 1, position): alike for tokens, 0 for padding
-        return probe("pooled", (shares @ x)[:, 0])
+        return probe("pooled", (shares @ x)[:, 0])  # (batch, 1, position) @ x -> (batch, d_model)
 
 
 POOLERS: dict[Pooling, type[FirstPooler | MeanPooler]] = {"first": FirstPooler, "mean": MeanPooler}

@@ -288,4 +288,5 @@ def t5_bucket(offset: Tensor, bidirectional: bool, buckets: int, max_distance: i
 def _angles(start: int, length: int, width: int, base: float, device: torch.device | None) -> Tensor:
     """position / base^(2i/width) in radians, (length, width/2): wavelengths grow geometrically."""
     frequency = base ** (-torch.arange(0, width, 2, device=device, dtype=torch.float32) / width)
-    return torch.outer(torch.arange(start, start + length, device=device, dtype=torch.float32), frequency)
+    position = torch.arange(start, start + length, device=device, dtype=torch.float32)
+    return torch.outer(position, frequency)  # (length,) x (width/2,)

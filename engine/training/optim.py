@@ -222,9 +222,9 @@ def orthogonalise(g: Tensor, steps: int = 5) -> Tensor:
     x = g.transpose(1, 2) if tall else g  # the Gram matrix is then the smaller one
     x = x / (x.norm(dim=(1, 2), keepdim=True) + 1e-7)
     for _ in range(steps):
-        gram = torch.bmm(x, x.transpose(1, 2))
+        gram = torch.bmm(x, x.transpose(1, 2))  # (n, rows, columns) -> (n, rows, rows)
         mix = torch.baddbmm(gram, gram, gram, beta=b, alpha=c)  # b G + c G^2
-        x = torch.baddbmm(x, mix, x, beta=a)  # a X + mix X
+        x = torch.baddbmm(x, mix, x, beta=a)  # a X + mix X, (n, rows, columns)
     return x.transpose(1, 2) if tall else x
 
 

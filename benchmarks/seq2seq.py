@@ -24,9 +24,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from benchmarks.report import Goals, finish, table
-from engine.config import ModelConfig, Seq2SeqConfig, TrainConfig
+from engine.config import ModelConfig, TrainConfig
 from engine.training.numerics import choose, keep_memory
 from engine.training.optim import Optimiser
+from studies.pairs.config import Seq2SeqConfig
 from studies.pairs.dataset import Rows, padded
 from studies.pairs.generate import pair_steps, write_targets
 from studies.pairs.seq2seq import Seq2Seq, build_pair

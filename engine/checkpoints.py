@@ -317,7 +317,7 @@ def model_from(
     data: bytes, config: ModelConfig, parts: Parts, where: str, name: str = WEIGHTS
 ) -> Transformer:
     """Reads a model's weights from a safetensors file. Raises CheckpointError if they do not fit."""
-    # The tensors bound the model's size: a config that asks for more is refused before any memory is taken.
+    # The tensors bound the model's size: a config that asks for more is refused before a tensor is made.
     model = _blank(config, parts, where)
     wanted = _numbers(model)
     try:

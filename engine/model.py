@@ -108,7 +108,7 @@ class Transformer(BlockStack):
         the last vectors (batch, position, d_model).
 
         `types` say which text each token belongs to, where the model has a table for that; None: all to the
-        first. `padding` (batch, 1, 1, position) is added to all scores: -inf for padding
+        first. `padding` (batch, 1, 1, key) is added to all scores: -inf for padding
         (engine.parts.attention.padding_mask). `hooks` replace those of the position scheme: with
         `PositionHooks()` the model has no positions. With a cache, `tokens` follow those that it holds, and
         it then holds them too (causal models only).

@@ -19,7 +19,7 @@ Probe = Callable[[str, Tensor], Tensor]
 
 _STREAM = ("batch", "query", "d_model")
 _HEADS = ("batch", "head", "query", "d_head")
-_KV = ("batch", "kv_head", "key", "d_head")
+_KV = ("batch", "kv_head", "key", "d_head")  # of the tokens given, without those that a cache holds
 _PATTERN = ("batch", "head", "query", "key")
 _HIDDEN = ("batch", "query", "d_ff")
 
@@ -149,9 +149,16 @@ class Recorder:
 class Patcher:
     """A probe that replaces activations: `edits` maps a full name to a function of the tensor.
 
+    Head 1 of the third block ablated:
+
+        def off(z):  # (batch, head, query, d_head)
+            return z.index_fill(1, torch.tensor(1), 0.0)
+
+        model(tokens, Patcher({"blocks.2.z": off}))
+
     `then` is a second probe which sees the tensors after the edit. `untouched` are the names that have not
-    come yet. Raises ShapeError when an edit changes a shape, UnknownNameError for a name that no activation
-    has.
+    come yet: with a bare name, such as `z`, nothing is replaced (`record` refuses that). Raises ShapeError
+    when an edit changes a shape, UnknownNameError for a name that no activation has.
     """
 
     def __init__(self, edits: Mapping[str, Callable[[Tensor], Tensor]], then: Probe = identity) -> None:

@@ -34,6 +34,7 @@ TOPICS = {
     "after": "tasks",
     "attention": "circuits costs",
     "circuits": "attention residual weights",
+    "costs": "pairs",
     "exercises": "costs lab",
     "families": "attention pairs tasks",
     "feedforward": "costs residual",

@@ -93,7 +93,9 @@ class HeadMixer(Mixer):
         return F.rms_norm(x, (self.d_head,), gain, self.eps) if self.qk_norm else x
 
     def masked(self, scores: Tensor, mask: Tensor | None) -> Tensor:
-        """Adds the mask (query, key) to scores (..., query, key): -inf where nothing may be seen."""
+        """Adds the mask, (query, key) or with padding (batch, 1, query, key), to scores (batch, head, query,
+        key): -inf where nothing may be seen.
+        """
         return scores if mask is None else scores + mask
 
     def weights(self, masked: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -315,18 +317,19 @@ def check_causal(mask: Tensor | None, length: int, start: int = 0) -> None:
         )
 
 
-def check_padding(mask: Tensor, batch: int, source: int) -> None:
-    """Raises ShapeError for what is no padding mask of `batch` sources."""
-    wanted = (batch, 1, 1, source)
+def check_padding(mask: Tensor, batch: int, keys: int) -> None:
+    """Raises ShapeError for what is no padding mask of `batch` texts of so many keys."""
+    wanted = (batch, 1, 1, keys)
     if tuple(mask.shape) != wanted:
         raise ShapeError(
-            f"the padding mask must be of shape (batch, 1, 1, source) = {wanted}, not {tuple(mask.shape)}:"
-            " every source has its own, for all queries; a mask (query, key) is the causal one"
+            f"the padding mask must be of shape (batch, 1, 1, key) = {wanted}, not {tuple(mask.shape)}:"
+            " every text has its own, for all queries; a mask (query, key) is the causal one"
         )
 
 
 def decoder_masks(causal: Tensor | None, padding: Tensor) -> tuple[Tensor | None, Tensor | None]:
     """Returns the masks of a decoder's self-attention and cross-attention. The causal one (query, key) hides
-    tokens not yet written, the padding one (batch, 1, 1, source) positions without a token.
+    tokens not yet written, the padding one (batch, 1, 1, source) positions without a token. A function, so
+    that a fault may exchange them (`Parts.decoder_masks`).
     """
     return causal, padding

@@ -26,7 +26,8 @@ class PassContext(NamedTuple):
     """The inputs of a block beside the stream x (batch, query, d_model). Immutable, and made quickly.
 
     hooks   the position scheme, ready for the positions of the queries
-    mask    added to the scores: causal (query, key), padding (batch, 1, 1, key) or both; None for nothing
+    mask    added to the scores: causal (query, key), padding (batch, 1, 1, key), both together (batch, 1,
+            query, key); None for nothing
     probe   is shown every activation, and may replace it
     cache   keys and values of the tokens before x, for all layers
     layer   the index of the block
@@ -59,7 +60,9 @@ def each_block(
     x: Tensor,
     context: PassContext,
 ) -> Tensor:
-    """Runs every block on what the one before left. The final `norm` comes after all of them, not here."""
+    """Runs every block on what the one before left. The final `norm` comes after all of them, not here: it is
+    given for the faults that apply it in between (`Parts.stack`).
+    """
     for index, block in enumerate(blocks):
         x = block(x, context.block(index))
     return x

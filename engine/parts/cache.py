@@ -15,13 +15,14 @@ class KVCache:
     """Keys and values of the positions read so far: under a causal mask they never change, so each is
     computed once.
 
-    One pair of tensors for each layer, (batch, kv_head, capacity, d_head); `length` positions of them are
-    filled.
+    `length` positions are filled: where the next token stands. The model adds to it once all layers have
+    stored theirs.
     """
 
     def __init__(self, config: ModelConfig, capacity: int, like: Tensor, batch: int = 1) -> None:
         c = config.resolved()
         shape = (c.n_layers, 2, batch, c.n_kv_heads, capacity, c.d_head)
+        # (layer, key or value, batch, kv_head, capacity, d_head)
         self.held = torch.empty(shape, dtype=like.dtype, device=like.device)
         self.length = 0
 
@@ -46,7 +47,7 @@ class KVCache:
 
     def extend(self, layer: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         """Stores the new k and v (batch, kv_head, key, d_head) of a layer; returns those of all positions so
-        far. No gradient passes. `length` stays until all layers have stored theirs.
+        far. No gradient passes. `length` stays as it is.
         """
         held, start = self.held[layer], self.length
         stop = start + k.shape[2]

@@ -31,7 +31,7 @@ class FeedForward(nn.Module):
     present: ClassVar[bool] = True
     gated: ClassVar[bool] = False  # one half of the widened vector decides how much of the other passes
     exact_zeros: ClassVar[bool] = False  # many activations are exactly 0
-    # The name of `activation`, a key of `studies.feedforward.activation_functions`.
+    # The name of `activation`, for figures
     act: ClassVar[str] = ""
     initial_values: ClassVar[InitialValues] = {"w_in": "matrix", "w_out": "to_stream"}
 
@@ -54,7 +54,7 @@ class FeedForward(nn.Module):
         return probe("ffn_out", F.dropout(self.w_out(post), self.dropout, self.training))
 
     def column(self, neuron: int) -> Tensor:
-        """Returns the column of W2 that a neuron writes for each unit of `ffn_post`, (d_model,)."""
+        """Returns what a neuron adds to the stream where its `ffn_post` is 1, (d_model,): a column of W2."""
         return self.w_out.weight[:, neuron]
 
 

@@ -28,7 +28,7 @@ class Norm(Protocol):
     """The interface of a norm. It declares the `initial_values` of its parameters, if it has any."""
 
     present: ClassVar[bool]  # False: a placeholder for no norm at all
-    divides: ClassVar[bool]  # x by a number that is measured of it
+    divides: ClassVar[bool]  # True: x is divided by a number that is measured of it
 
     def __init__(self, config: ResolvedConfig) -> None: ...
 
@@ -39,8 +39,8 @@ class Norm(Protocol):
         """Applies the norm without its nonlinear step and its bias. Shape in = shape out."""
 
     def with_fixed_divisor(self, x: Tensor, u: Tensor) -> FixedDivisor | None:
-        """Returns the norm at x for a reader u, both (d_model,) float64; None if the norm does not divide x
-        by a single number.
+        """Returns the norm at x for a reader u, both (d_model,) float64; None if it is not linear once a
+        single divisor is held.
         """
 
 

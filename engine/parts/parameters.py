@@ -1,9 +1,9 @@
 """Parameters: matrices stored together, and the initial value of each before the first step of a training.
 
 A part declares these in `initial_values`, by the name of a parameter, or of an `nn.Linear`, whose bias then
-starts at 0. A number is the value itself. A kind says how to draw from N(0, std), see `standard_deviation`:
-"matrix" (outputs, inputs); "to_stream", a matrix whose output is added to the residual stream; "table", a row
-for each token or position.
+starts at 0: {"gain": 1.0, "w_in": "matrix", "w_out": "to_stream"}. A number is the value itself. A kind says
+how to draw from N(0, std), see `standard_deviation`: "matrix" (outputs, inputs); "to_stream", a matrix whose
+output is added to the residual stream; "table", a row for each token or position.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def standard_deviation(kind: Initial, parameter: Tensor, init: Init, writes: int
 @torch.no_grad()
 def initialise(model: Any, seed: int, init: Init = "scaled") -> None:
     """Gives every parameter of a model its starting value, as its part declares it. Drawn on the CPU, so that
-    it is the same on every device. `model.parts.spread` may change a standard deviation.
+    it is the same on every device. `model.parts.spread` may change a standard deviation: a fault's hook.
 
     Raises ConfigError for a parameter whose initial value no part declares.
     """

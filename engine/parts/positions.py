@@ -44,8 +44,8 @@ class PositionHooks:
         return scores
 
     def at(self, position: int) -> PositionHooks:
-        """Returns the hooks of the one query at `position`, counted from the start of the stretch, and the
-        keys up to it. The stretch must start at 0.
+        """Returns the hooks of the one query at `position` and the keys up to it. The stretch must start at
+        0.
         """
         return self
 
@@ -161,7 +161,7 @@ class _Rotated(PositionHooks):
 
 class Rope(Scheme):
     """Rotary positions (Su et al. 2021): turns each pair of q and k by position * frequency, so that q.k
-    depends on the distance only. Half-split layout (LLaMA, NeoX): dimension i pairs with i + d_head/2. No
+    depends on the distance only. Half-split layout (LLaMA, NeoX): dimension i pairs with i + d_rotary/2. No
     parameters. With `rope_fraction` below 1 only the first d_rotary dimensions are turned, as if they were
     the head (GPT-NeoX, Black et al. 2022).
     """
@@ -180,8 +180,8 @@ class Rope(Scheme):
 
 
 def rotate_half_pairs(x: Tensor, cos: Tensor, signed_sin: Tensor) -> Tensor:
-    """Turns the pairs (x[i], x[i + d_head/2]) by their angles. x: (..., position, d_head); tables (position,
-    d_head).
+    """Turns the pairs (x[i], x[i + d_rotary/2]) by their angles. x: (..., position, d_rotary); tables
+    (position, d_rotary).
 
     (a, b) -> (a cos - b sin, a sin + b cos), with the minus sign inside `signed_sin`.
     """
@@ -253,7 +253,7 @@ class T5Bias(Scheme):
     initial_values: ClassVar[InitialValues] = {"weight": "table"}
     enters: ClassVar[tuple[HookName, ...]] = ("bias",)
 
-    buckets, max_distance = 32, 128  # T5's own; the card counts as many
+    buckets, max_distance = 32, 128  # T5's own
 
     def __init__(self, config: ResolvedConfig) -> None:
         super().__init__(config)

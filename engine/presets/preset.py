@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from engine.config import ModelConfig, Seq2SeqConfig, TrainConfig
+from engine.config import ModelConfig, TrainConfig
 from engine.errors import UnknownNameError
 
 
@@ -26,11 +26,6 @@ class Preset:
     source: str | None = None
     published: str = ""
     encoder: ModelConfig | None = None
-
-    @property
-    def pair(self) -> Seq2SeqConfig | None:
-        """The configuration of encoder and decoder together; None where there is no encoder."""
-        return None if self.encoder is None else Seq2SeqConfig(self.encoder, self.model)
 
     @property
     def trainable(self) -> bool:

@@ -69,9 +69,9 @@ SMALL: dict[str, Preset] = {
             "sample_every": 20,
             "snapshot_every": 10,
         },
-        # Losses on the whole validation split. `python -m benchmarks.recipes` trains each of these again. "At
-        # classic's sizes" is its "before": those of classic, without gains, 200 steps, seed 0. Those figures
-        # and that of twice the width are of a search that was before the command, all others the command's.
+        # Losses on the whole validation split, by `python -m benchmarks.recipes`, which trains each of these
+        # again. Those "at classic's sizes" (200 steps, without gains, seed 0: the command's "before") and of
+        # twice the width come from an earlier search.
         why={
             "d_model": (
                 "fewer operations: 847·10⁹ in all, where classic's sizes took 1,693·10⁹ for 200 steps, with"

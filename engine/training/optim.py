@@ -103,6 +103,7 @@ class Optimiser:
         """Does the backward pass, clips the gradient, and steps with every learning rate multiplied by
         `scale`. Returns the gradient norm before clipping.
         """
+        # No `.grad` is filled, so there is none to set to zero.
         gradients = torch.autograd.grad(loss, self.parameters, materialize_grads=True)
         with torch.no_grad():
             flat = torch.cat([g.reshape(-1) for g in gradients])

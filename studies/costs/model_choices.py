@@ -10,6 +10,7 @@ from engine.presets import Preset
 from studies.costs.cards.norms import NORM_CARDS
 from studies.costs.ledger import Ledger, kv_numbers, ledger, ledger_of
 from studies.costs.published_models import BY_YEAR
+from studies.pairs.config import seq2seq_config
 
 # What may be chosen at each of the eight, the choice of 2017 first.
 OFFERED: dict[str, tuple[str, ...]] = {
@@ -102,8 +103,8 @@ def morphed(base: Preset, chosen: Choices) -> Preset:
     model = replace(c, **values)  # type: ignore[arg-type]
     below = replace(model, causal=False, output_head="none") if chosen["family"] == "both" else None
     made = replace(base, model=model, encoder=below)
-    if made.pair is not None:
-        made.pair.validate()
+    if (pair := seq2seq_config(made)) is not None:
+        pair.validate()
     model.validate()
     return made
 

@@ -235,7 +235,7 @@ PUBLISHED: dict[str, Preset] = {
     ),
 }
 
-# `model` is the decoder: engine.presets.Preset.pair puts both together.
+# `model` is the decoder: studies.pairs.config.seq2seq_config puts both together.
 _T5 = ModelConfig(
     vocab_size=32_128,
     context=512,

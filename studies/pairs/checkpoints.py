@@ -26,11 +26,12 @@ from engine.checkpoints import (
     json_object,
     read,
 )
-from engine.config import ModelConfig, Seq2SeqConfig
+from engine.config import ModelConfig
 from engine.data.tokenizers.stored import tokenizer_from_dict
 from engine.errors import CheckpointError, GlassformerError
 from engine.model import Transformer, build
 from engine.parts.registry import HEALTHY, parts_of
+from studies.pairs.config import Seq2SeqConfig
 from studies.pairs.seq2seq import Classifier, Seq2Seq, build_classifier, build_pair
 from studies.pairs.tokenizer import PairTokenizer
 

@@ -10,8 +10,9 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from engine.config import ModelConfig, Pooling, Seq2SeqConfig
+from engine.config import ModelConfig, Pooling
 from engine.errors import CorpusError
+from studies.pairs.config import Seq2SeqConfig
 from studies.pairs.tokenizer import BEGIN, END, PAD, PairTokenizer, Symbols
 
 Split = Literal["train", "validation"]

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from engine.config import Init, ModelConfig, Seq2SeqConfig
+from engine.config import Init, ModelConfig
 from engine.errors import ConfigError, ShapeError
 from engine.model import BlockStack, Transformer, built, check_tokens
 from engine.parts.attention import causal_mask, check_causal, check_padding, decoder_masks, padding_mask
@@ -22,6 +22,7 @@ from engine.parts.parameters import InitialValues
 from engine.parts.positions import PositionHooks
 from engine.parts.registry import HEALTHY, Parts
 from engine.probe import Probe, identity, scoped
+from studies.pairs.config import Seq2SeqConfig
 
 
 @dataclass(frozen=True, eq=False)

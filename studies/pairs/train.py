@@ -13,13 +13,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.config import ModelConfig, SampleConfig, Seq2SeqConfig, TrainConfig
+from engine.config import ModelConfig, SampleConfig, TrainConfig
 from engine.errors import ConfigError
 from engine.model import BlockStack
 from engine.parts.registry import HEALTHY, Parts, Targets, shifted
 from engine.training.loop import B, Loop, M
 from engine.training.numerics import choose
 from engine.training.records import Control, Evaluation, Record, Sample, TaskScores, TrainState
+from studies.pairs.config import Seq2SeqConfig
 from studies.pairs.dataset import (
     LabelledRows,
     LabelledText,

@@ -22,10 +22,11 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakIdKeyDictionary
 
-from engine.config import ResolvedConfig, ResolvedSeq2Seq
+from engine.config import ResolvedConfig
 from engine.model import Transformer
 from engine.probe import AXES
 from studies.costs.cards.table import card_of
+from studies.pairs.config import ResolvedSeq2Seq
 from studies.pairs.seq2seq import Seq2Seq
 from studies.shapes.formulas import formulas
 

@@ -14,11 +14,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.config import ModelConfig, Seq2SeqConfig
+from engine.config import ModelConfig
 from engine.model import build, mask_of
 from engine.parts.registry import HEALTHY, Parts
 from engine.probe import AXES
 from engine.recording import Recording
+from studies.pairs.config import Seq2SeqConfig
 from studies.pairs.seq2seq import build_pair
 from studies.shapes.op_trace import OperationTrace, Shape, SourceLines, TraceStep
 

@@ -8,9 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from engine.config import ModelConfig, Seq2SeqConfig
+from engine.config import ModelConfig
 from engine.parts.registry import HEALTHY, Parts
 from engine.probe import Recorder
+from studies.pairs.config import Seq2SeqConfig
 from studies.pairs.dataset import Labelled, LabelledText, Pair, PairedText
 from studies.pairs.seq2seq import Seq2Seq, build_pair
 from studies.pairs.tokenizer import PairTokenizer

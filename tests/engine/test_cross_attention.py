@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from engine.config import ModelConfig, Seq2SeqConfig
+from engine.config import ModelConfig
 from engine.errors import CorpusError, ShapeError, TokenizerError
 from engine.probe import Recorder
 from studies.families import cross_attention as measured
@@ -24,6 +24,7 @@ from studies.families.cross_attention import (
     sharpest,
 )
 from studies.families.written_target import shuffled, with_parts, write_target
+from studies.pairs.config import Seq2SeqConfig
 from studies.pairs.corpora import pair_text
 from studies.pairs.paired import PAIR_TASKS, Aligned, pairs
 from studies.pairs.seq2seq import build_pair

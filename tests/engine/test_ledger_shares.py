@@ -23,6 +23,7 @@ from studies.costs.presets import PRESETS
 from studies.costs.published_models import BY_YEAR, ENCODER_DECODERS
 from studies.costs.shares import Difference, change, differences, largest, quick_reference, where
 from studies.costs.sizes import fitting, padding
+from studies.pairs.config import seq2seq_config
 from studies.pairs.seq2seq import build_pair
 from tests.engine.cases import for_each
 
@@ -256,7 +257,11 @@ def test_a_model_with_its_own_choices_is_that_model(name):
 def test_what_is_drawn_can_be_built_and_has_as_many_parameters(name):
     """GPT-2's sizes with the choices of others, built on the meta device."""
     made = model_choices.morphed(BY_YEAR["gpt2"], model_choices.choices_of(BY_YEAR[name]))
-    model = build_pair(made.pair, device="meta") if made.pair else build(made.model, device="meta")
+    model = (
+        build_pair(pair, device="meta")
+        if (pair := seq2seq_config(made))
+        else build(made.model, device="meta")
+    )
     assert sum(p.numel() for p in model.parameters()) == model_choices.costs(made).parameters
     assert model_choices.choices_of(made) == model_choices.choices_of(BY_YEAR[name])
 

@@ -91,6 +91,16 @@ OTHER = {  # none of them shows in the shapes of the weights
 }  # fmt: skip
 
 
+def test_a_model_that_is_saved_today_is_read(tmp_path: Path) -> None:
+    """Whatever fields its configuration has by now."""
+    ours = checkpoints.load(MODERN)
+    checkpoints.save(tmp_path, ours.model, ours.tokenizer, ours.metrics)
+    model, _ = nano.load(tmp_path)
+    ids = torch.tensor([ours.tokenizer.encode(PROMPT)])
+    with torch.no_grad():
+        torch.testing.assert_close(model(ids), ours.model(ids), atol=1e-4, rtol=1e-4)
+
+
 @for_each("name", OTHER)
 def test_a_choice_that_nano_does_not_have_is_refused(name: str, tmp_path: Path) -> None:
     for path in MODERN.iterdir():

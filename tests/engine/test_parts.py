@@ -11,7 +11,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.config import Seq2SeqConfig
 from engine.errors import ConfigError, ShapeError
 from engine.model import build
 from engine.parts.attention import causal_mask, window_mask
@@ -22,6 +21,7 @@ from engine.parts.registry import FEEDFORWARDS, MIXERS, NORMS, POSITIONS
 from engine.probe import AXES, Patcher, Recorder, axes_of, identity
 from studies.costs.cards.table import card_of
 from studies.lab.raw_values import QueriesAndKeys, SharedQKRawValues
+from studies.pairs.config import Seq2SeqConfig
 from studies.pairs.seq2seq import build_classifier, build_pair
 from studies.residual.norm_example import norm_example
 from tests.engine.cases import for_each

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from engine.config import ModelConfig, Seq2SeqConfig
+from engine.config import ModelConfig
 from engine.data.tokenizers.bpe import train
 from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import ConfigError, ShapeError, TokenizerError
@@ -22,6 +22,7 @@ from studies.costs.cards import BatchShape
 from studies.costs.ledger import ledger
 from studies.costs.memory import activations
 from studies.costs.published_models import ENCODER_DECODERS
+from studies.pairs.config import Seq2SeqConfig, seq2seq_config
 from studies.pairs.seq2seq import Memory, build_pair, reader_of
 from studies.pairs.tokenizer import END, PairTokenizer, SourceTokenizer
 from studies.shapes.operations import totals, trace_pair
@@ -415,6 +416,6 @@ def test_the_count_of_2017_beside_pytorch_s() -> None:
         theirs = sum(p.numel() for p in nn.Transformer(d, 8, 6, 6, 2048).parameters())
     attentions = 6 + 2 * 6
     wanted = theirs - attentions * 4 * d - 2 * 2 * d + 37_000 * d
-    pair = ENCODER_DECODERS["transformer-base"].pair
+    pair = seq2seq_config(ENCODER_DECODERS["transformer-base"])
     assert pair is not None
     assert sum(p.numel() for p in build_pair(pair, device="meta").parameters()) == wanted == 63_045_632

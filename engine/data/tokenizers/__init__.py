@@ -1,4 +1,4 @@
-"""Tokenizers: text to ids and back. Every one has `vocab_size`, `encode`, `decode`, `unknown`."""
+"""Tokenizers: text to ids and back. A model's has `vocab_size`, `encode`, `decode`, `unknown`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ UNUSED = "[unused]"  # a row of an embedding that no token has: published tables
 
 
 class Tokenizer(Protocol):
-    """The interface of every tokenizer."""
+    """The interface of a model's tokenizer."""
 
     @property
     def vocab_size(self) -> int: ...

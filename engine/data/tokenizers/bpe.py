@@ -110,6 +110,7 @@ class BpeTokenizer:
         """Returns the bytes of ids. Raises TokenizerError for an id outside the vocabulary."""
         tokens = self.tokens
         try:
+            # A negative id would count from the end: it is made one that does not exist.
             return b"".join([tokens[i] if i >= 0 else tokens[len(tokens)] for i in ids])
         except IndexError:
             raise TokenizerError(f"ids must lie between 0 and {self.vocab_size - 1}") from None

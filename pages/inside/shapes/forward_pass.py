@@ -13,9 +13,10 @@ import pandas as pd
 import streamlit as st
 
 from engine import slices
-from engine.config import ModelConfig, Seq2SeqConfig
+from engine.config import ModelConfig
 from engine.parts.registry import HEALTHY, Parts
 from studies.costs.presets import PRESETS
+from studies.pairs.config import Seq2SeqConfig
 from studies.pairs.generate import pair_steps
 from studies.shapes.op_trace import OperationTrace
 from studies.shapes.operations import Shape, SourceLines, TraceStep, tensor_of, totals, trace, trace_pair

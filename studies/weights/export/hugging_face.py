@@ -14,11 +14,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.config import ResolvedConfig, ResolvedSeq2Seq
+from engine.config import ResolvedConfig
 from engine.errors import PretrainedError
 from engine.model import Transformer, build
 from engine.parts.parameters import StackedLinear
 from engine.parts.registry import HEALTHY
+from studies.pairs.config import ResolvedSeq2Seq
 from studies.pairs.seq2seq import Seq2Seq
 from studies.weights.export.writers import WRITERS, Writer
 from studies.weights.pretrained.families import HUGGING_FACE, PAIRS

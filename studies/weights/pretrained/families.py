@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from engine.config import ModelConfig, Seq2SeqConfig
+from engine.config import ModelConfig
+from studies.pairs.config import Seq2SeqConfig
 from studies.weights.pretrained import t5
 from studies.weights.pretrained.decoders import DECODERS
 from studies.weights.pretrained.encoders import ENCODERS

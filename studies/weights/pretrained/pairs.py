@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from engine.config import Seq2SeqConfig
 from engine.data.tokenizers import UNUSED
 from engine.errors import PretrainedError
 from studies.costs.ledger import ledger
+from studies.pairs.config import Seq2SeqConfig
 from studies.pairs.seq2seq import Seq2Seq, build_pair
 from studies.weights.pretrained import cache, folder, library, sources
 from studies.weights.pretrained.families import PAIRS

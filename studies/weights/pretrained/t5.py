@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.config import ModelConfig, Seq2SeqConfig
+from engine.config import ModelConfig
 from engine.errors import ConfigError, PretrainedError
+from studies.pairs.config import Seq2SeqConfig
 from studies.weights.pretrained.family import (
     TENSORS,
     Facts,

@@ -10,13 +10,14 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from engine.checkpoints import save
-from engine.config import ModelConfig, Seq2SeqConfig, TrainConfig
+from engine.config import ModelConfig, TrainConfig
 from pages.inside.crossattention import alignment
 from runs.state import RunSpec
 from studies.experiments.masks_swapped import HEALTHY, SWAPPED, Swapped
 from studies.families.cross_attention import AlignmentScore, differing, looked, model_alignment
 from studies.families.written_target import write_target
 from studies.pairs.checkpoints import PairCheckpoint, load_pair
+from studies.pairs.config import Seq2SeqConfig
 from studies.pairs.corpora import pair_text
 from studies.pairs.paired import PAIR_TASKS
 from studies.pairs.seq2seq import build_pair

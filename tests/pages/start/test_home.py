@@ -25,6 +25,7 @@ from studies.costs.presets import PRESETS
 from studies.costs.published_models import ENCODER_DECODERS
 from studies.families.written_target import write_target
 from studies.pairs.checkpoints import load_pair
+from studies.pairs.config import seq2seq_config
 from studies.pairs.seq2seq import build_pair
 from studies.residual.lens import logit_lens
 from studies.shapes.operations import trace
@@ -46,7 +47,7 @@ PUBLISHED = PRESETS | ENCODER_DECODERS
 def test_a_preset_is_counted_in_its_words(name):
     preset, counted = PUBLISHED[name], ledger_of(PUBLISHED[name])
     if name in ENCODER_DECODERS:
-        total = sum(p.numel() for p in build_pair(preset.pair, device="meta").parameters())
+        total = sum(p.numel() for p in build_pair(seq2seq_config(preset), device="meta").parameters())
         blocks = f"{counted.encoder.n_layers} + {counted.config.n_layers}"
     else:
         total, blocks = sum(component_parameters(preset.model).values()), counted.config.n_layers
@@ -219,7 +220,7 @@ def drawn(name):
 def test_parts_hold_what_the_built_model_holds(name):
     """Counted on the tensors of one block, on the meta device."""
     preset = ENCODER_DECODERS[name]
-    model, parts = build_pair(preset.pair, device="meta"), drawn(name)["parts"]
+    model, parts = build_pair(seq2seq_config(preset), device="meta"), drawn(name)["parts"]
     total = sum(p.numel() for p in model.parameters())
     for tower in ("encoder", "decoder"):
         blocks = getattr(model, tower).blocks

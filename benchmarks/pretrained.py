@@ -42,7 +42,7 @@ from engine.model import Transformer
 from engine.recording import record
 from engine.sample import generate
 from studies.generation.rounding import rounding
-from studies.generation.row_products import ARITHMETICS, BYTES
+from studies.generation.row_products import ARITHMETICS, BYTES, Arithmetic, check_arithmetic
 from studies.generation.single_row import ready
 
 TEXT = (
@@ -108,6 +108,18 @@ def child(keep: Path, arithmetic: str) -> None:
         gc.collect()
     grown = [now - then for now, then in zip(resident(), before, strict=True)]
     print(json.dumps({"seconds": seconds, "memory": grown}))
+
+
+def arithmetics() -> list[Arithmetic]:
+    """Those that this machine has, float32 first; says why one is left out."""
+    here: list[Arithmetic] = []
+    for each in ARITHMETICS:
+        try:
+            check_arithmetic(each, torch.device("cpu"))
+            here.append(each)
+        except ConfigError as error:
+            print(f"{each} is left out: {error}")
+    return here
 
 
 def in_a_process(keep: Path, arithmetic: str = "") -> dict[str, Any]:
@@ -194,7 +206,9 @@ def their_writer(peer: Any, ids: list[int], length: int) -> Callable[[], list[in
     return write
 
 
-def contenders(model: Transformer, ids: list[int], length: int) -> tuple[dict[str, Callable[[], Any]], Any]:
+def contenders(
+    model: Transformer, ids: list[int], length: int, here: list[Arithmetic]
+) -> tuple[dict[str, Callable[[], Any]], Any]:
     """What each round runs, by name, and transformers' model."""
     peer, prompt = theirs(model), ids[:READ]
     tokens = torch.tensor([prompt])
@@ -207,12 +221,8 @@ def contenders(model: Transformer, ids: list[int], length: int) -> tuple[dict[st
         "transformers forward": torch.inference_mode()(lambda: peer(tokens).logits),
         "transformers": their_writer(peer, prompt, length),
     }
-    for arithmetic in ARITHMETICS:
-        try:
-            products = ready(model, arithmetic)
-        except ConfigError as error:
-            print(f"{arithmetic} is left out: {error}")
-            continue
+    for arithmetic in here:
+        products = ready(model, arithmetic)
         runs[arithmetic] = lambda products=products: list(
             generate(model, prompt, length, GREEDY, products=products)
         )
@@ -318,25 +328,25 @@ def main() -> None:
         keep = Path(folder)
         first = in_a_process(keep)["seconds"]
         figures = {"first_load_s": first[0], "first_load_processor_s": first[1]}
-        later = [in_a_process(keep, arithmetic) for arithmetic in ARITHMETICS]
+        here = arithmetics()
+        later = [in_a_process(keep, arithmetic) for arithmetic in here]
         figures["later_load_s"] = statistics.median(one["seconds"][0] for one in later)
         figures["later_load_processor_s"] = statistics.median(one["seconds"][1] for one in later)
-        for arithmetic, one in zip(ARITHMETICS, later, strict=True):
+        for arithmetic, one in zip(here, later, strict=True):
             figures[f"{arithmetic}.memory_gb"], figures[f"{arithmetic}.own_memory_gb"] = one["memory"]
         figures["memory_gb"] = figures["float32.memory_gb"]
         model, ids = loaded(keep)
-        runs, peer = contenders(model, ids, options.tokens)
+        runs, peer = contenders(model, ids, options.tokens, here)
         with torch.inference_mode():
             tokens = torch.tensor([ids[:READ]])
             figures["logits_away"] = float((model(tokens) - peer(tokens).logits).abs().max())
         seconds = measure(runs, options.rounds)
         figures |= report(model, seconds, options.tokens)
-        for arithmetic in ARITHMETICS[1:]:
-            if arithmetic in runs:
-                cost = ended(rounding(model, ids, ready(model, arithmetic)))
-                figures[f"{arithmetic}.loss_change"] = cost.change
-                figures[f"{arithmetic}.largest_difference"] = cost.largest
-    finish("pretrained", figures, GOALS)
+        for arithmetic in here[1:]:
+            cost = ended(rounding(model, ids, ready(model, arithmetic)))
+            figures[f"{arithmetic}.loss_change"] = cost.change
+            figures[f"{arithmetic}.largest_difference"] = cost.largest
+    finish("pretrained", figures, {name: goal for name, goal in GOALS.items() if name in figures})
 
 
 if __name__ == "__main__":

@@ -92,7 +92,7 @@ def latency(count: int) -> dict[str, float]:
         without = presses(other, count)
         page.goto(f"{url}/ladder?ladder_view=race&ladder_steps=1200")
         settled(page)
-        page.get_by_role("button", name="Race", exact=True).last.click()
+        page.locator(".st-key-race_line").get_by_role("button", name="Race", exact=True).click()
         page.wait_for_selector(".st-key-race_line .gf-follow-bar", timeout=60_000)
         page.wait_for_timeout(3000)
         during = presses(other, count)

@@ -79,11 +79,11 @@ def load(
     cutter: bpe.BpeTokenizer | None = None,
 ) -> Corpus:
     """Returns the corpus of one of `names()`; `tokenizer`, `cutter` as in `from_text`. Raises CorpusError."""
+    if name in TEXTS:
+        return from_text(TEXTS[name](progress), name, tokenizer, cutter)
     if name not in names():
         raise CorpusError(f"no corpus is called {name!r}; there are {', '.join(names())}")
-    if name in MADE:
-        return MADE[name](tokenizer)
-    return from_text(TEXTS[name](progress), name, tokenizer, cutter)
+    return MADE[name](tokenizer)
 
 
 def shakespeare_path() -> Path | None:

@@ -222,7 +222,8 @@ PARTS: dict[str, Parts] = {HEALTHY.name: HEALTHY}
 
 def parts_of(name: str) -> Parts:
     """Returns the parts of a name in PARTS. Raises ConfigError for any other name."""
-    import_additions(__name__)
+    if name not in PARTS:
+        import_additions(__name__)
     if name not in PARTS:
         raise ConfigError("parts", name, f"must be one of {', '.join(PARTS)}")
     return PARTS[name]

@@ -19,8 +19,9 @@ KINDS: dict[str, Callable[[Mapping[str, Any]], Storable]] = {
 
 def tokenizer_from_dict(values: Mapping[str, Any]) -> Storable:
     """Returns the tokenizer that a `to_dict` came from. Raises TokenizerError for anything else."""
-    import_additions(__name__)
     kind = values.get("kind") if isinstance(values, Mapping) else None
+    if isinstance(kind, str) and kind not in KINDS:
+        import_additions(__name__)
     if not isinstance(kind, str) or kind not in KINDS:
         raise TokenizerError(f"unknown tokenizer kind {kind!r}; known: {', '.join(KINDS)}")
     return KINDS[kind](values)

@@ -37,8 +37,9 @@ class UnscaledAttention(Attention):
     def scores(self, q: Tensor, k: Tensor) -> Tensor:
         batch, _, length, d_head = q.shape
         # The queries of one group are stacked, so that grouping is a reshape and no key is copied.
-        q = q.reshape(batch * self.n_kv_heads, -1, d_head)
-        k = k.reshape(batch * self.n_kv_heads, -1, d_head)
+        q = q.reshape(batch * self.n_kv_heads, -1, d_head)  # (batch * kv_head, group * query, d_head)
+        k = k.reshape(batch * self.n_kv_heads, -1, d_head)  # (batch * kv_head, key, d_head)
+        # -> (batch * kv_head, group * query, key)
         scores = torch.baddbmm(q.new_empty(1, 1, 1), q, k.transpose(1, 2), beta=0)
         return scores.view(batch, self.n_heads, length, -1)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
@@ -42,9 +43,6 @@ class Task(Protocol):
     def graded(self) -> tuple[bool, ...]:
         """Which positions of a problem count in the loss: (length,)."""
 
-    def scores(self, model: Transformer, corpus: Corpus) -> TaskScores | None:
-        """Returns the shares of problems that a model solves."""
-
 
 @dataclass(frozen=True)
 class Corpus:
@@ -62,6 +60,8 @@ class Corpus:
     validation: Tensor  # (n_validation,) int64
     cut: str = "char"  # how the tokenizer was made: TrainConfig.tokenizer
     task: Task | None = None
+    # With a task: the shares of its problems that a model solves, for each evaluation of a training
+    solved: Callable[[Transformer, Corpus], TaskScores | None] | None = None
 
     @property
     def period(self) -> int:

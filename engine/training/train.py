@@ -228,7 +228,7 @@ class _Training(Loop[Transformer, Batch]):
 
     def _solved(self) -> TaskScores | None:
         """Returns the shares of the problems of a synthetic task that are solved; None for any other text."""
-        return None if self.corpus.task is None else self.corpus.task.scores(self.model, self.corpus)
+        return None if self.corpus.solved is None else self.corpus.solved(self.model, self.corpus)
 
     def sample(self) -> Sample:
         prompt = self.config.sample_prompt if self.control.prompt is None else self.control.prompt

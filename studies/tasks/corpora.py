@@ -15,6 +15,7 @@ from engine.errors import CorpusError
 from studies.tasks.all import TASKS
 from studies.tasks.carries import LONG_ADDITIONS
 from studies.tasks.parity import PARITIES
+from studies.tasks.problems import task_scores
 from studies.tasks.task import Task, problems
 
 PROBLEMS = 20_000  # of a task, those that are held out included
@@ -30,12 +31,12 @@ def from_task(task: Task, tokenizer: str = "char") -> Corpus:
         )
     if task.stream:
         text = task.draw(random.Random(f"{task.name}-0"), STREAM)
-        return replace(from_text(text, task.name), task=task)
+        return replace(from_text(text, task.name), task=task, solved=task_scores)
     held_out = round(PROBLEMS * VALIDATION_SHARE)
     parts = ["\n" + "".join(line + "\n" for line in p) for p in problems(task, PROBLEMS - held_out, held_out)]
     letters = CharTokenizer("".join(sorted({"\n", *task.alphabet})))
     train, validation = (torch.from_numpy(letters.encode_array(part)) for part in parts)
-    return Corpus(task.name, "".join(parts), letters, train, validation, task=task)
+    return Corpus(task.name, "".join(parts), letters, train, validation, task=task, solved=task_scores)
 
 
 MADE |= {name: partial(from_task, task) for name, task in (TASKS | PARITIES | LONG_ADDITIONS).items()}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
 
 import torch
 from torch import Tensor
@@ -15,9 +14,7 @@ from engine.errors import TaskError
 from engine.model import Transformer
 from engine.probe import Probe, identity
 from engine.training.records import TaskScores
-
-if TYPE_CHECKING:
-    from studies.tasks.task import Task
+from studies.tasks.task import Task
 
 PROBLEMS = 100  # of each split that are solved at an evaluation, spread evenly over it
 
@@ -104,8 +101,8 @@ def likeliest_named(
 
 def task_scores(model: Transformer, corpus: Corpus, count: int = PROBLEMS) -> TaskScores | None:
     """Returns the shares solved; None for no task, or a model that cannot write a whole problem."""
-    task = cast("Task | None", corpus.task)
-    if task is None or not model.config.causal or model.config.context < max(task.length, 3):
+    task = corpus.task
+    if not isinstance(task, Task) or not model.config.causal or model.config.context < max(task.length, 3):
         return None
     training = model.training
     model.parts.mode(model, False)

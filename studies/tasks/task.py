@@ -12,12 +12,6 @@ import random
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from engine.data.corpus import Corpus
-    from engine.model import Transformer
-    from engine.training.records import TaskScores
 
 Sources = tuple[tuple[int, ...], ...]
 HELD_OUT = 0.1  # share of the problems that are never trained on
@@ -79,12 +73,6 @@ class Task:
         """
         counted = [i for i in range(context) if self.graded[i % self.length]]
         return sum(map(self.position_entropy, counted)) / len(counted) if counted else math.nan
-
-    def scores(self, model: Transformer, corpus: Corpus) -> TaskScores | None:
-        """Returns the shares of problems that a model solves, as `studies.tasks.problems.task_scores`."""
-        from studies.tasks.problems import task_scores
-
-        return task_scores(model, corpus)
 
     def for_validation(self, line: str) -> bool:
         """True if a problem is held out: the same answer for ever, whatever else is drawn."""

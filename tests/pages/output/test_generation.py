@@ -14,7 +14,6 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from engine import presets
 from engine.config import ModelConfig, SampleConfig
 from engine.data.progress import finish
 from engine.data.tokenizers.char import CharTokenizer
@@ -29,6 +28,7 @@ from pages.output.generation.link import LINK, link, parse
 from pages.output.generation.message import message
 from pages.output.generation.records import BATCH, BRANCHES, Limits, Session, reason
 from pages.output.generation.session import answer, begin, resting, token_of
+from studies.costs import presets
 from studies.generation.beam import beam_search
 from studies.generation.branches import Tree
 from studies.generation.decoding_comparison import ending_with, rivals

@@ -110,6 +110,7 @@ RISEN = Given(largest=0.1, relative=0.1)
 CHOICE = Given(ledger=ledger_of(PRESETS["bert-base"]), title="BERT")
 HEALTHY = Given(healthy=lambda: (ModelConfig(n_layers=1), TrainConfig(), None), characters=0)
 CLIMBED = {"train": [3.0, 1.25], "validation": [3.0, 1.5]}
+AWAY = {"mean": Given(off=0.04), "block-4": Given(off=-0.25), "attention-8": Given(off=None)}
 LOOKS = [
     Given(step=0, old=1.0, new=5.0),
     Given(step=5, old=1.25, new=4.0),
@@ -193,6 +194,11 @@ CASES: list[tuple[Any, tuple[Any, ...], str]] = [  # what is called, with what, 
         replication._worst,
         (Given(agreeing=[], compared=["mean"], rungs={"mean": Given(off=0.25)}),),
         "0.25 above",
+    ),
+    (
+        replication._worst,
+        (Given(agreeing=["mean"], compared=AWAY, rungs=AWAY),),
+        "0.25 below",
     ),
     (classifier.answer, (SPOKEN, "JULIET"), "Right: Juliet says it."),
     (classifier.answer, (SPOKEN, "ROMEO"), "Wrong: Romeo says it."),

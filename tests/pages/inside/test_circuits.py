@@ -16,6 +16,7 @@ from engine.recording import record
 from pages.inside.circuits import fact_recall as fact_view
 from pages.inside.circuits import induction as induction_view
 from pages.inside.circuits import patching as patching_view
+from pages.inside.circuits import sinks as sinks_view
 from pages.inside.circuits import steering as steering_view
 from pages.inside.circuits.prompts import LETTERS, PAIRS
 from pages.inside.circuits.steering import COEFFICIENTS, MOST_PROMPT
@@ -168,6 +169,13 @@ def test_weights_and_losses_are_the_engines(opening: sinks.Opening, drawn: dict[
     low, high = one.ratios
     assert f"has **{low:.2f} to {high:.2f} times** the mean norm of the others" in words
     assert [sentence for sentence in told[opening] if sentence not in words] == []
+
+
+def test_the_heads_of_many_blocks_stand_around_their_block_s_number() -> None:
+    lengths = np.ones((2, sinks_view.NAMED + 1, 3), np.float32)
+    first, others = sinks_view.value_bars(lengths).traces
+    assert list(first["x"]) == list(others["x"])
+    assert np.reshape(first["x"], (13, 3))[[0, 12]] == pytest.approx(np.array([[-1, 0, 1], [47, 48, 49]]) / 4)
 
 
 def traced(prompt: str, answer: str | None, name: str = SMALL) -> fact_recall.Fact:

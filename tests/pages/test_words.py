@@ -117,6 +117,7 @@ LOOKS = [
     Given(step=9, old=3.0, new=2.0),
 ]
 FACT = Given(answer=" Rome", reworded=("x",), known=())
+KNOWING = Given(answer=" Rome", reworded=("x",), known=(Given(answer=" Oslo"), Given(answer=" Kyiv")))
 TAUGHT = Given(looks=[Given(step=0, answers=[0.1, 0.1]), Given(step=9, answers=[0.9, 0.2])])
 TOTALS = Given(cached_sum=[5], uncached_sum=[10], times=2.0, times_last=3.0)
 LAST_STEP = Given(refilled=False, computed=1, flops=1, flops_without=3, computed_without=7)
@@ -183,6 +184,8 @@ CASES: list[tuple[Any, tuple[Any, ...], str]] = [  # what is called, with what, 
     (another_text.learned, ("new", "old", LOOKS), "forgot much of old"),
     (another_text.text_alt, (("new", "old"), LOOKS), "After 9 steps: new 2.00, old 3.00"),
     (fine_tuning.learned, (FACT, TAUGHT), "a sentence rather than a fact (**20%** when reworded)."),
+    (fine_tuning.untaught, (FACT, [0.002, 0.1]), "does not know “Rome” yet (**0.2%**): press"),
+    (fine_tuning.untaught, (KNOWING, [0.6, 0.1, 0.8, 0.3, 0.0]), "(**60%**); “Oslo” gets **80%**."),
     (cost.recipe, (HEALTHY,), "Both: 1 block of width"),
     (
         replication._in_words,

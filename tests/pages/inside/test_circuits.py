@@ -193,6 +193,8 @@ def test_the_climb_is_the_engines(drawn: dict[str, Any]) -> None:
     assert chance["y"] == pytest.approx(found.probability.tolist(), abs=1e-6)
     assert attention["y"] == pytest.approx(found.written.attention.tolist(), abs=1e-6)
     assert feedforward["y"] == pytest.approx(found.written.feedforward.tolist(), abs=1e-6)
+    layout = drawn["fact_climb"].layout
+    assert layout["yaxis"]["domain"][0] > layout["yaxis3"]["domain"][1], "the bars stand below the ranks"
     assert attention["x"] == [1, 2, 3, 4], "what block 0 wrote stands where the stream after it is read"
     part, block, most = found.written.most
     assert not lacking(

@@ -10,8 +10,8 @@ can be changed in a file and how; `tests/judging.py` runs the tests. Lists the s
 With --results, each outcome is kept as a line of JSON, and a run that was interrupted goes on where it was.
 
 Left out, since no test can see it: annotations, docstrings, decorators (caches, inference_mode, frozen), what stands under
-TYPE_CHECKING, and `is` for `==` between constants; since none should hold it: sizes and margins of a figure; and the lists of
-views in page.py, which Streamlit reads from the disk.
+TYPE_CHECKING, and `is` for `==` between constants; since none should hold it: sizes, margins and tick distances of a figure;
+and the lists of views in page.py, which Streamlit reads from the disk.
 """
 
 from __future__ import annotations
@@ -38,22 +38,11 @@ UNSEEN = {"RemoveDecorator"} | {
     f"ReplaceComparisonOperator_{pair}" for pair in ("Is_Eq", "IsNot_NotEq", "Eq_Is", "NotEq_IsNot")
 }
 ANNOTATED = (ast.arg, ast.AnnAssign)
-LAID_OUT = {  # arguments and keys of Plotly whose numbers are a matter of taste
-    *(
-        "ax",
-        "ay",
-        "bargap",
-        "domain",
-        "font",
-        "len",
-        "legend",
-        "margin",
-        "nticks",
-        "opacity",
-        "size",
-        "standoff",
-    ),
-    *("textfont", "thickness", "tickangle", "tickfont", "width", "xshift", "yshift"),
+# Arguments and keys of a figure whose numbers are a matter of taste, or only decide whether a zoom is kept
+LAID_OUT = {
+    *("ax", "ay", "bargap", "domain", "dtick", "font", "len", "legend", "margin", "nticks", "opacity"),
+    *("points", "size", "standoff", "textfont", "thickness", "tickangle", "tickfont", "uirevision", "width"),
+    *("xshift", "yshift"),
 }
 
 

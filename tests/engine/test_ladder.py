@@ -479,7 +479,9 @@ def test_contestants_differ_in_what_is_asked_alone() -> None:
 
 def test_deep_or_wide_has_as_many_parameters_in_its_blocks() -> None:
     """12 L d^2 in attention and networks: 196,608."""
-    for each in QUESTIONS["shapes"].contestants:
+    shapes = QUESTIONS["shapes"].contestants
+    assert [each.title for each in shapes] == ["1 block, 128 wide", "4 blocks, 64 wide", "16 blocks, 32 wide"]
+    for each in shapes:
         found = ledger(each.model)
         norms = 2 * each.model.n_layers * each.model.d_model
         assert found.in_blocks - norms == 12 * each.model.n_layers * each.model.d_model**2 == 196_608

@@ -24,6 +24,7 @@ from pages.inside.shapes import shape_errors, single_weight
 from pages.lab.after import another_text, fine_tuning
 from pages.lab.faults import cost
 from pages.lab.ladder import replication
+from pages.lab.tasks import digit_order
 from pages.models.families import classifier
 from pages.models.parameters import flops, memory
 from pages.output.generation import step_by_step, token_by_token
@@ -110,12 +111,18 @@ RISEN = Given(largest=0.1, relative=0.1)
 CHOICE = Given(ledger=ledger_of(PRESETS["bert-base"]), title="BERT")
 HEALTHY = Given(healthy=lambda: (ModelConfig(n_layers=1), TrainConfig(), None), characters=0)
 CLIMBED = {"train": [3.0, 1.25], "validation": [3.0, 1.5]}
+AWAY = {"mean": Given(off=0.04), "block-4": Given(off=-0.25), "attention-8": Given(off=None)}
 LOOKS = [
     Given(step=0, old=1.0, new=5.0),
     Given(step=5, old=1.25, new=4.0),
     Given(step=9, old=3.0, new=2.0),
 ]
 FACT = Given(answer=" Rome", reworded=("x",), known=())
+SUMS = [
+    Given(given=name, history=Given(evaluations=[Given(step=40, task=Given(validation=share))]))
+    for name, share in (("a", 0.96), ("b", 0.5))
+]
+KNOWING = Given(answer=" Rome", reworded=("x",), known=(Given(answer=" Oslo"), Given(answer=" Kyiv")))
 TAUGHT = Given(looks=[Given(step=0, answers=[0.1, 0.1]), Given(step=9, answers=[0.9, 0.2])])
 TOTALS = Given(cached_sum=[5], uncached_sum=[10], times=2.0, times_last=3.0)
 LAST_STEP = Given(refilled=False, computed=1, flops=1, flops_without=3, computed_without=7)
@@ -182,6 +189,9 @@ CASES: list[tuple[Any, tuple[Any, ...], str]] = [  # what is called, with what, 
     (another_text.learned, ("new", "old", LOOKS), "forgot much of old"),
     (another_text.text_alt, (("new", "old"), LOOKS), "After 9 steps: new 2.00, old 3.00"),
     (fine_tuning.learned, (FACT, TAUGHT), "a sentence rather than a fact (**20%** when reworded)."),
+    (digit_order._answer, (SUMS,), "95% of held-out sums are right at step **40**; *b* solves **50%** of"),
+    (fine_tuning.untaught, (FACT, [0.002, 0.1]), "does not know “Rome” yet (**0.2%**): press"),
+    (fine_tuning.untaught, (KNOWING, [0.6, 0.1, 0.8, 0.3, 0.0]), "(**60%**); “Oslo” gets **80%**."),
     (cost.recipe, (HEALTHY,), "Both: 1 block of width"),
     (
         replication._in_words,
@@ -193,6 +203,11 @@ CASES: list[tuple[Any, tuple[Any, ...], str]] = [  # what is called, with what, 
         replication._worst,
         (Given(agreeing=[], compared=["mean"], rungs={"mean": Given(off=0.25)}),),
         "0.25 above",
+    ),
+    (
+        replication._worst,
+        (Given(agreeing=["mean"], compared=AWAY, rungs=AWAY),),
+        "0.25 below",
     ),
     (classifier.answer, (SPOKEN, "JULIET"), "Right: Juliet says it."),
     (classifier.answer, (SPOKEN, "ROMEO"), "Wrong: Romeo says it."),

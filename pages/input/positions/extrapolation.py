@@ -312,7 +312,7 @@ def similarity_panels(panels: Similarities, both: bool, context: int, reach: int
     traces: list[dict[str, Any]] = []
     axes: dict[str, Any] = {}
     notes, shapes = [], []
-    rows = max(1, -(-len(panels) // 3))
+    rows = -(-len(panels) // 3)
     for i, (scheme, (fresh, trained)) in enumerate(panels.items()):
         axis, column, row = "" if i == 0 else str(i + 1), i % 3, i // 3
         left, top = column * 0.35, 1 - 0.09 - row * 1.09 / rows

@@ -164,8 +164,8 @@ def _worst(experiment: Experiment) -> str:
     """Names the rung that is furthest from its published loss; nothing where all agree."""
     if len(experiment.agreeing) == len(experiment.compared):
         return ""
-    name = max(experiment.compared, key=lambda name: abs(experiment.rungs[name].off or 0.0))
-    off = experiment.rungs[name].off or 0.0
+    offs = {name: each.off for name, each in experiment.rungs.items() if each.off is not None}
+    name, off = max(offs.items(), key=lambda item: abs(item[1]))
     return TEXT("worst above" if off > 0 else "worst below", title=_title(name), off=abs(off))
 
 

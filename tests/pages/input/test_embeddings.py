@@ -202,6 +202,8 @@ def test_the_classes_of_the_model_and_what_chance_gives(manager, drawn):
     unit = centred / np.sqrt((centred**2).sum(1))[:, None]
     assert np.allclose(z[off], (unit @ unit.T)[order][:, order][off], atol=1e-5) and np.isnan(z[~off]).all()
     assert heat.table is not None and heat.table["token"][0] == "a"  # the vowels come first
+    for note in heat.layout["annotations"]:  # a class's name stands over the middle of its columns
+        assert note["x"] == np.flatnonzero(classes[met][order] == names.index(note["text"])).mean()
     decoded = [CLASSIC.tokenizer.decode([i]) for i in met]
     pairs = [
         (met[i], met[decoded.index(c.upper())])

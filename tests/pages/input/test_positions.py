@@ -287,6 +287,8 @@ def test_the_rotation_opens_with_the_worked_example(drawn):
     blocks, values = np.array(drawn["sinusoid_blocks"].traces[0]["z"]), sinusoids.table64(70, 64)
     assert blocks[16:18, 16:18] == pytest.approx(np.array([[0.9801, 0.1987], [-0.1987, 0.9801]]), abs=1e-4)
     assert blocks @ values[3] == pytest.approx(values[5], abs=1e-5)
+    (frame,) = drawn["sinusoid_blocks"].layout["shapes"]  # around rows and columns 16 and 17, no others
+    assert [frame[end] for end in ("x0", "x1", "y0", "y1")] == [15.5, 17.5, 15.5, 17.5]
     assert 1e-8 < plain(metrics(page)[0]) < 1e-4 and plain(metrics(page)[1]) < 1e-12
     page.get_by_key("sinusoid_step").set_value(-60).run()
     assert "p = 60 is used instead of 5" in unescaped(page)
@@ -427,6 +429,7 @@ def test_the_layouts_are_the_same_and_the_mix_up_costs(drawn):
             assert plain(cell) == pytest.approx(value, abs=6e-3 if value > 1e-3 else 1e-10)
     changes = [plain(x) for x in table["largest change of a score"]]
     assert changes[0] == 0 and changes[1] < 1e-12 and changes[2] > 1 and changes[3] > 1
+    assert drawn["rope_layout"].layout["xaxis"]["range"] == pytest.approx([-0.6, 7.6])  # around 0 to 7
     own = recorded(MODERN)["blocks.1.pattern"][2]
     assert drawn["rope_pattern_half"].traces[0]["z"] == pytest.approx(own, abs=1e-4)
     wrong = drawn["rope_pattern_wrong"].traces[0]["z"]

@@ -402,6 +402,7 @@ def test_the_self_term_is_the_engines(shown: str, drawn: dict[str, Drawn]) -> No
     squares = drawn["attention_self"].traces
     assert len(squares) == 3
     np.testing.assert_allclose(squares[0]["z"], wanted, atol=1e-4)
+    assert {square["zmin"] for square in squares} == {-squares[0]["zmax"] if shown == "scores" else 0}
 
 
 @pytest.mark.parametrize(

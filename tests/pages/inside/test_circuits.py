@@ -16,6 +16,7 @@ from engine.recording import record
 from pages.inside.circuits import fact_recall as fact_view
 from pages.inside.circuits import induction as induction_view
 from pages.inside.circuits import patching as patching_view
+from pages.inside.circuits import sinks as sinks_view
 from pages.inside.circuits import steering as steering_view
 from pages.inside.circuits.prompts import LETTERS, PAIRS
 from pages.inside.circuits.steering import COEFFICIENTS, MOST_PROMPT
@@ -170,6 +171,13 @@ def test_weights_and_losses_are_the_engines(opening: sinks.Opening, drawn: dict[
     assert [sentence for sentence in told[opening] if sentence not in words] == []
 
 
+def test_the_heads_of_many_blocks_stand_around_their_block_s_number() -> None:
+    lengths = np.ones((2, sinks_view.NAMED + 1, 3), np.float32)
+    first, others = sinks_view.value_bars(lengths).traces
+    assert list(first["x"]) == list(others["x"])
+    assert np.reshape(first["x"], (13, 3))[[0, 12]] == pytest.approx(np.array([[-1, 0, 1], [47, 48, 49]]) / 4)
+
+
 def traced(prompt: str, answer: str | None, name: str = SMALL) -> fact_recall.Fact:
     found = shipped(name)
     recording = record(found.model, found.tokenizer.encode(prompt))
@@ -185,6 +193,8 @@ def test_the_climb_is_the_engines(drawn: dict[str, Any]) -> None:
     assert chance["y"] == pytest.approx(found.probability.tolist(), abs=1e-6)
     assert attention["y"] == pytest.approx(found.written.attention.tolist(), abs=1e-6)
     assert feedforward["y"] == pytest.approx(found.written.feedforward.tolist(), abs=1e-6)
+    layout = drawn["fact_climb"].layout
+    assert layout["yaxis"]["domain"][0] > layout["yaxis3"]["domain"][1], "the bars stand below the ranks"
     assert attention["x"] == [1, 2, 3, 4], "what block 0 wrote stands where the stream after it is read"
     part, block, most = found.written.most
     assert not lacking(

@@ -164,6 +164,7 @@ def test_right_answers_by_examples_are_the_engines(few: FewShot, drawn: dict[str
     page = helpers.opened(ROOM, **WORDS, **helpers.FOLDS)
     *single, mean, likely = drawn["context_by_examples"].traces
     np.testing.assert_allclose([trace["y"] for trace in single], few.accuracy[0], atol=1e-6)
+    assert [trace["showlegend"] for trace in single] == [True, False, False]  # named once
     assert mean["y"] == pytest.approx(few.accuracy[0].mean(0), abs=1e-6)
     assert likely["y"] == pytest.approx(few.likelihood[0].mean(0), abs=1e-6)
     end = few.accuracy[0, :, -1].mean()

@@ -196,6 +196,8 @@ def test_shares_after_th_and_sh(other: str, drawn) -> None:
     assert ("hardly" in said) == (apart < 0.05) == (other == "attention-1")
     bars = [trace for trace in drawn["ladder_pairs"].traces if trace["name"] == "the text"]
     assert len(bars) == 6
+    layout = drawn["ladder_pairs"].layout
+    assert [layout[f"xaxis{n}"]["domain"][1] for n in (3, 6)] == pytest.approx([1, 1])  # three fill the width
     np.testing.assert_allclose(bars[4]["y"], sorted(text["th"], reverse=True)[:5], atol=1e-6)
     order = np.argsort(np.negative(text["sh"]), kind="stable")[:5]
     for name, source in (("last", last), (other, seeing)):  # after sh, the last panel of each

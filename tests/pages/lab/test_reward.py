@@ -69,6 +69,8 @@ def test_the_stored_runs_are_drawn_with_their_median(
     lines = lines_of(drawn["reward_by_step"], reward.TEXT("line first_try"))
     np.testing.assert_allclose(lines[:4], [*first, np.median(first, 0)], atol=1e-6)
     assert not lacking(unescaped(page), f"**{np.median(first, 0)[-1]:.0%}**", "median of 3 seeds")
+    low, high = drawn["reward_by_step"].layout["yaxis"]["range"]
+    assert low < 0 and high > 1, "a share of 0% or 100% stands inside the axes"
     (bar,) = drawn["reward_group"].traces
     np.testing.assert_allclose(bar["x"], runs[0].looks[0].group.advantages, atol=1e-6)
     named = {trace["name"] for trace in drawn["reward_by_step"].traces}

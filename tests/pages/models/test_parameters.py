@@ -1,5 +1,7 @@
 """The Parameters page: counts written out here, figures, and what a model costs."""
 
+import math
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -244,6 +246,9 @@ def test_areas_add_up(name):
         below = [v for parent, v in nodes.values() if parent == node]
         assert not below or sum(below) == value
     assert len(trace["ids"]) == len(set(trace["ids"]))
+    for note, value in zip(trace["hovertext"], trace["values"], strict=True):
+        factors = note.replace("<br>", "").replace(",", "").rpartition(" = ")[2].split("·")
+        assert not note or math.prod(map(int, factors)) == value, note
 
 
 def test_one_block_is_mostly_its_feed_forward_network(drawn):

@@ -507,6 +507,7 @@ def test_the_answer_is_how_far_a_model_without_the_mask_moves_them(drawn):
     )
     assert told is not None and float(told[1]) < 1e-5 and float(told[3]) < 1e-5
     assert float(told[2]) == pytest.approx(lost.max(), rel=0.05)
+    assert f"any key or value of the first {len(ids) - 1} tokens when one more is read" in sentences(page)
 
 
 @pytest.mark.parametrize(

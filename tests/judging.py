@@ -167,12 +167,15 @@ class _Judging:
 
 @cache
 def judges(top: str) -> dict[str, str]:
-    """Returns test file -> text, of those that judge modules of a top folder."""
+    """Returns test file -> text, of those that judge modules of a top folder; not the one that would end by its
+    time limit, which is no kill.
+    """
     return {
         path.relative_to(ROOT).as_posix(): text
         for folder in JUDGES[top]
         for path in sorted((ROOT / folder).rglob("test_*.py"))
-        if not re.search(
+        if path.name != "test_fuzz.py"
+        and not re.search(
             rf"^\s*(?:from|import) (?:{STARTERS[folder]})\b", text := path.read_text("utf-8"), re.M
         )
     }

@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser.conftest import after_frames, reruns
+from tests.browser.conftest import after_frames, reruns, settled
 from tests.browser.visit import linked
 
 READS = "model=shakespeare-classic&text=First+Citizen%3A%0ABefore+we+proceed+any+further%2C+hear+me+speak.%0A"
@@ -29,6 +29,9 @@ def test_a_click_or_a_key_enlarges_a_head_on_the_same_node_and_marks_a_cell(tab,
     expect(large).to_have_attribute("aria-label", re.compile("Head 2.2"))
     expect(head).to_have_attribute("aria-pressed", "false")
     assert all(node.evaluate("node => node.isConnected") for node in nodes)
+    # Until the server's answer to the second choice is there, an answer to the first may still put its head back.
+    expect(tab).to_have_url(re.compile(r"attention_layer=2"))
+    settled(tab)
     cell = tab.locator(".gf-heads-pair")
     expect(cell).to_contain_text(re.compile("attends to .* at position"))
     first = cell.inner_text()

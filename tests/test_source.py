@@ -222,6 +222,16 @@ def test_the_engine_works_alone() -> None:
     assert printed(script) == ["1 8 shakespeare python"]
 
 
+def test_a_worker_knows_every_part_and_every_corpus() -> None:
+    """However few modules it has imported."""
+    script = """if True:
+        import runs.worker
+        from engine.data import corpora
+        from engine.parts.registry import parts_of
+        print(parts_of("unscaled_scores").name, "sort" in corpora.names())"""
+    assert printed(script) == ["unscaled_scores True"]
+
+
 def test_the_engine_names_nothing_above_it() -> None:
     """Not even for annotations; and what adds to one of its modules is there."""
     named = [

@@ -91,7 +91,7 @@ def _mount(key: str, data: dict[str, Any], whole: bool) -> None:
 
 def _told(sight: Sight, drawn: object = None) -> dict[str, Any]:
     state = sight.state if drawn is None else drawn
-    version = (sight.state, sight.version, sight.share, sight.text)
+    version = (state, sight.version, sight.share, sight.text)  # of an older state: the first answer is another
     return {
         "state": _digest(state),
         "version": _digest(version),

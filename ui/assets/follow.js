@@ -24,11 +24,11 @@ const MOST = 16 // times the usual wait, where the server does not answer
 function create(place) {
   const root = within(place, "div", "gf-follow"), words = within(root, "div", "gf-follow-text"), bar = within(root, "div", "gf-follow-bar", "", { role: "progressbar" })
   bar.append(element("div"))
-  return { root, words, bar, data: /** @type {any} */ (null), version: "", drawn: 0, failed: 0, timer: /** @type {any} */ (0), trigger: /** @type {any} */ (undefined) }
+  return { root, words, bar, data: /** @type {any} */ (null), version: "", state: "", drawn: 0, failed: 0, timer: /** @type {any} */ (0), trigger: /** @type {any} */ (undefined) }
 }
 
 function update(self, /** @type {Data} */ data) {
-  Object.assign(self, { data, version: data.version, drawn: performance.now(), failed: 0 })
+  Object.assign(self, { data, version: data.version, state: data.state, drawn: performance.now(), failed: 0 })
   draw(self, data)
   later(self)
 }
@@ -69,13 +69,14 @@ async function ask(self) {
   if (!self.root.isConnected || token !== self.data.token) return
   if (told) {
     self.version = told.version
+    self.state = told.state
     draw(self, told)
     for (const [key, message] of Object.entries(told.figures ?? {})) {
       document.querySelector(`.st-key-${CSS.escape(key)} .gf-plot`)?.dispatchEvent(new CustomEvent("gf-message", { detail: message }))
     }
-    if (told.state !== self.data.state) { again(self); return }
   }
-  later(self)
+  if (self.state !== self.data.state) again(self) // told now, or before: no answer came to the last request
+  else later(self)
 }
 
 // Where the browser is busy drawing, Streamlit takes this request together with a click of that moment, and answers one of them

@@ -27,6 +27,11 @@ ARGUMENTS = (
 )
 START_SECONDS = 60
 ADDRESS, VISITORS = "address", "visitors"  # files of a shared server
+# The trainings of two workers of pytest-xdist do not wait for one another.
+PLACES = (
+    "from dataclasses import replace; from runs.profiles import PROFILES;"
+    " PROFILES['hosted'] = replace(PROFILES['hosted'], max_runs=3); "
+)
 
 
 def chromium_path(playwright: Any) -> str | None:
@@ -123,7 +128,7 @@ def _start_keeper(folder: Path) -> None:
 def keep(folder: Path) -> None:
     """Serves the app to everybody who holds the lock in `folder`, and ends with the last."""
     address = folder / ADDRESS
-    with (folder / VISITORS).open("ab") as visitors, serve(folder) as url:
+    with (folder / VISITORS).open("ab") as visitors, serve(folder, before=PLACES) as url:
         whole = folder / "address.new"
         whole.write_text(url, "utf-8")
         whole.replace(address)

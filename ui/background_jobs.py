@@ -24,7 +24,7 @@ import streamlit as st
 from engine.data.progress import Progress, Steps
 from engine.errors import GlassformerError
 from runs import profiles
-from ui import live, memo, session
+from ui import frames, live, memo, session
 from ui.text.markdown import safe
 from ui.text.numbers import time_left
 
@@ -298,6 +298,7 @@ def measured(
             st.error(f"{safe(str(error))}.")
             return None
     if key not in given_up and not _glance(job, who):
+        frames.page_needed()
         st.fragment(_watch)(key, job, doing, meanwhile, pausable)
         return None
     if job.error is not None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from ui import widgets
+from ui import frames, widgets
 from ui.text.glossary import linked
 
 MEASURE, HAND, WORDS, CODE = "measure", "hand", "words", "code"
@@ -19,9 +19,18 @@ VIEW_DRAWN = "view_drawn"  # the name of the view whose folds are open, in the s
 
 
 def answer(sentence: str) -> None:
-    """Draws the one sentence that answers the view's question, computed from what is shown (Markdown)."""
+    """Draws the one sentence that answers the view's question, computed from what is shown (Markdown); the
+    page alone has it, and says it when the hand rests.
+    """
+    if frames.drawing():
+        return
     with st.container(key="answer"):
         st.markdown(linked(sentence))
+
+
+def unfolded() -> bool:
+    """True if a fold of numbers is open: they differ from step to step."""
+    return any(st.session_state.get(key) for key in (MEASURE, HAND))
 
 
 def takeaway(text: str) -> None:

@@ -21,7 +21,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from streamlit import config
 
-from ui import identity, session
+from ui import frames, identity, session
 from ui.players.component import mounted
 
 log = logging.getLogger(__name__)
@@ -70,6 +70,7 @@ def follow(key: str, look: Look, *, drawn: object = None, every: float = 0.5, wh
     the page shows, where that may be older than the first look. The part of the page that this stands in is
     drawn again when the state is another, or, where it stands `whole`, the page.
     """
+    frames.page_needed()
     sight = look()
     data = _told(sight, drawn) | {"token": _token(key, look), "every": every}
     _mount(key, data | {"whole": whole}, whole)
@@ -91,7 +92,12 @@ def _mount(key: str, data: dict[str, Any], whole: bool) -> None:
 
 def _told(sight: Sight, drawn: object = None) -> dict[str, Any]:
     state = sight.state if drawn is None else drawn
-    version = (state, sight.version, sight.share, sight.text)  # of an older state: the first answer is another
+    version = (
+        state,
+        sight.version,
+        sight.share,
+        sight.text,
+    )  # of an older state: the first answer is another
     return {
         "state": _digest(state),
         "version": _digest(version),
@@ -143,6 +149,12 @@ def _answer(request: Request) -> Response:
 
 
 def routes() -> list[Route]:
-    """Returns the route of all that is followed. It runs in a thread, since it waits for locks."""
+    """Returns the routes of all that is followed and of views at other steps. They run in threads: they wait
+    for locks, and draw.
+    """
     base = str(config.get_option("server.baseUrlPath") or "").strip("/")
-    return [Route(f"{'/' if base else ''}{base}{PATH}{{token}}", _answer, methods=["GET"])]
+    path = f"{'/' if base else ''}{base}{PATH}"
+    return [
+        Route(f"{path}{{token}}", _answer, methods=["GET"]),
+        Route(f"{path}frame/{{token}}", frames.answer, methods=["GET"]),
+    ]

@@ -10,7 +10,7 @@ All of it is in the URL (`model`, `step`, `text`) and goes along from page to pa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -26,7 +26,7 @@ from engine.recording import Recording, record
 from studies.costs.ledger import shape_trace
 from studies.pairs.checkpoints import PairCheckpoint
 from studies.tokens.blanks import BlankTokenizer
-from ui import families, fetching, memo, models, session
+from ui import families, fetching, frames, memo, models, session
 from ui.fit_text import (
     FIRST_TEXT,
     FIRST_WORDS,
@@ -38,7 +38,7 @@ from ui.model_text import choose_text, first_of, settled_text
 from ui.models import FIRST_MODEL, PRETRAINED, is_pretrained, kind_of
 from ui.text.markdown import safe
 from ui.text.tokens import names_of
-from ui.timeline import scrubbed
+from ui.timeline import Moment, scrubbed, timeline_of
 from ui.training_step import NEWEST
 
 if TYPE_CHECKING:
@@ -177,21 +177,37 @@ def read_ahead(name: str) -> None:
 
 
 @contextmanager
-def subject_of(choice: Choice) -> Iterator[Subject]:
-    """Reads the model at the step of the scrubber, which is drawn on leaving."""
+def subject_of(choice: Choice, draw: Callable[[Subject], object] | None = None) -> Iterator[Subject]:
+    """Reads the model at the step of the scrubber, which is drawn on leaving; where `draw` draws a view of it
+    that differs from step to step in its figures alone, it moves past Streamlit.
+    """
     name = choice.name
-    with scrubbed(name) as moment:
+
+    def at(step: int) -> None:
+        assert draw is not None
+        moment = Moment(timeline_of(name), step)
+        if step not in (NEWEST, *moment.steps):  # thinned out meanwhile, or a stranger's
+            frames.page_needed()
+        draw(_read(choice, moment, models.model_of(name, step, moment.steps))[0])
+
+    with scrubbed(name, draw=None if draw is None else at) as moment:
         step, steps = moment.step, moment.steps
         found = models.model_of(name, step, steps)
         total = moment.timeline.total if moment.timeline else None
         known = models.facts(name, found, total, step, steps), models.good_for(name)
         further = models.source_of(name).further(found, len(steps) or None)
         choice.facts.caption("  \n".join(filter(None, known)), help=further)
-        asked = FIRST_TEXT if choice.text is None else choice.text
-        ids, shown, notes = read(asked, found.tokenizer, most_tokens(found.config), choice.letters)
+        subject, notes = _read(choice, moment, found)
         for note in notes if choice.text is not None else ():
             st.caption(f":material/info: {safe(note)}")
-        yield subject_from(name, step, steps, found, shown, ids)
+        yield subject
+
+
+def _read(choice: Choice, moment: Moment, found: models.Loaded) -> tuple[Subject, tuple[str, ...]]:
+    """(the subject at that moment, what has to be said of its text)"""
+    text = FIRST_TEXT if choice.text is None else choice.text
+    ids, shown, notes = read(text, found.tokenizer, most_tokens(found.config), choice.letters)
+    return subject_from(choice.name, moment.step, moment.steps, found, shown, ids), tuple(notes)
 
 
 @contextmanager

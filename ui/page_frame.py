@@ -14,6 +14,7 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from urllib.parse import urlencode
 
@@ -144,6 +145,7 @@ class View:
     best: tuple[str, ...] = ()  # models that show its point, where most do not
     both_halves: bool = False  # of an encoder-decoder, one chosen in the view
     whole: bool = False  # it takes an encoder-decoder as a whole
+    figures_only: bool = False  # from step to step of a training nothing differs but figures and the answer
     parts: Parts | None = None
     name: str = ""  # on its button, if not the text's title
     variant: str | Callable[..., str] = ""
@@ -398,7 +400,10 @@ def _chosen(page: Page, view: View, question: DeltaGenerator, choice: Choice | N
                 view.tell(*about)
         return
     with boundary():
-        with subject_of(choice) as subject:
+        again = (
+            partial(_opened, page, view, question) if view.figures_only and not explain.unfolded() else None
+        )
+        with subject_of(choice, again) as subject:
             _offer_own(view, choice.name)
             drawn = _opened(page, view, question, subject)
         # After the scrubber, which may ask for the next step as soon as the pictures have been sent.

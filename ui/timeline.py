@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from runs.history import losses_at
 from runs.snapshot_series import Lapse
 from runs.state import RunView
 from studies.attention.head_scores import HeadFormation, formed
-from ui import live, session, training_step
+from ui import frames, live, session, training_step
 from ui.models import LAPSES, lapse_of, run_of
 from ui.players.scrubber import Mark, scrubber
 from ui.training_step import NEWEST
@@ -67,10 +67,13 @@ class Moment:
 
 
 @contextmanager
-def scrubbed(name: str, above: DeltaGenerator | None = None) -> Iterator[Moment]:
+def scrubbed(
+    name: str, above: DeltaGenerator | None = None, draw: Callable[[int], object] | None = None
+) -> Iterator[Moment]:
     """Gives the moment of a training that is looked at. Its scrubber stands `above`, or here, and is drawn on
     leaving: coming last, it tells the browser that the pictures of a step have all been sent. Within a
-    fragment of its own, it moves without the rest being drawn again.
+    fragment of its own, it moves without the rest being drawn again; where `draw` draws it at another step,
+    and nothing but its figures differs, while the hand moves, past Streamlit.
     """
     timeline = timeline_of(name)
     moment = Moment(timeline, training_step.current(name, timeline.steps if timeline else ()))
@@ -85,7 +88,10 @@ def scrubbed(name: str, above: DeltaGenerator | None = None) -> Iterator[Moment]
         if timeline is not None and moment.steps:
             with container:
                 losses, marks = timeline.losses, timeline.marks
-                scrubber(moment.steps, losses, moment.step, marks=marks, model=name, key=SCRUBBER)
+                ahead = "" if draw is None else frames.offer(draw, moment.step)
+                scrubber(
+                    moment.steps, losses, moment.step, marks=marks, model=name, key=SCRUBBER, frames=ahead
+                )
             follow(timeline)
 
 

@@ -4,7 +4,8 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import open_fold, settled
+from tests.browser.conftest import open_fold, reruns, settled
+from tests.browser.scrubbing import PICTURE, in_url
 from tests.browser.visit import linked
 
 AT = """([figure, row, column]) => {
@@ -70,3 +71,33 @@ def test_walking_with_the_keyboard_moves_everything(tab, app_url):
     expect(tab.locator(".gf-card-title code")).to_have_text("blocks.0.qkv_flat")
     settled(tab)
     expect(tab).to_have_url(re.compile(r"shapes_step=6(&|$)"))
+
+
+HELD = """async ([picture, indexes]) => {
+  const slider = document.querySelector('.gf-scrubber input[type=range]')
+  for (const index of indexes) {
+    const before = eval(picture)()
+    slider.value = index
+    while (eval(picture)() === before) {  // the hand does not rest: it goes on to move, to where it is
+      slider.dispatchEvent(new Event('input', { bubbles: true }))
+      await new Promise((done) => setTimeout(done, 20))
+    }
+  }
+}"""
+
+
+def test_figures_follow_the_hand_and_the_page_when_it_rests(tab, app_url):
+    linked(tab, f"{app_url}/residual?residual_view=push&model=timelapse", ".gf-scrubber")
+    tab.wait_for_function(f"({PICTURE})() !== ''")
+    settled(tab)
+    before = reruns(tab)
+    tab.evaluate(HELD, [PICTURE, [9, 5, 0]])
+    assert reruns(tab) == before and in_url(tab) is None
+    tab.wait_for_url("**step=0**")
+    settled(tab)
+    first, answer = tab.evaluate(PICTURE), tab.locator(".st-key-answer").inner_text()
+    linked(tab, f"{app_url}/tokens", "h1:has-text('Tokens')")
+    linked(tab, f"{app_url}/residual?residual_view=push&model=timelapse&step=0", ".gf-scrubber")
+    tab.wait_for_function(f"({PICTURE})() !== ''")
+    settled(tab)
+    assert tab.evaluate(PICTURE) == first and tab.locator(".st-key-answer").inner_text() == answer

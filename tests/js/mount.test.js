@@ -3,7 +3,7 @@ import assert from "node:assert/strict"
 import { test } from "node:test"
 
 import { running } from "../../ui/assets/shared/dom.js"
-import { component, inTurn } from "../../ui/assets/shared/mount.js"
+import { component, handOut, inTurn } from "../../ui/assets/shared/mount.js"
 
 // The server rests, and the entry of the menu that is lit leads to `lit`.
 let lit = "/tokens"
@@ -11,12 +11,12 @@ globalThis.location = { pathname: "/tokens" }
 globalThis.document = { querySelector: (what) => (what.startsWith("a[") ? lit && { pathname: lit } : { getAttribute: () => "notRunning" }) }
 
 function staged() {
-  const said = []
+  const said = [], root = Object.assign(new EventTarget(), { dataset: {} })
   const life = {
     create: (place, key, signal) => {
       said.push(`create ${key}`)
       signal.addEventListener("abort", () => said.push("ended"))
-      return { root: { remove: () => said.push("gone") } }
+      return { root: Object.assign(root, { remove: () => said.push("gone") }) }
     },
     update: (self, data, fresh) => { said.push(`update ${data} ${fresh}`); self.send("seen", data) },
     remove: () => said.push("remove"),
@@ -24,7 +24,7 @@ function staged() {
   const place = { isConnected: true }, sent = []
   const draw = component(life)
   const tell = (data, to = "first") => draw({ data, parentElement: place, key: "k", setStateValue: (_, value) => sent.push(`${to} ${value}`), setTriggerValue: () => {} })
-  return { said, place, sent, tell }
+  return { said, place, sent, tell, root }
 }
 
 test("it is made once and told of every message", () => {
@@ -55,6 +55,19 @@ test("without data there is nothing", () => {
   const { said, tell } = staged()
   assert.equal(tell(undefined), undefined)
   assert.deepEqual(said, [])
+})
+
+test("what comes past Streamlit goes to the component of that key, if it is on the page", () => {
+  const { said, tell, root } = staged(), asked = []
+  tell("a")
+  const document = globalThis.document
+  globalThis.CSS = { escape: (key) => key }
+  globalThis.document = { querySelector: (what) => (asked.push(what), what.startsWith(".st-key-here ") ? root : null) }
+  handOut({ here: { heads: 2 }, gone: "b" })
+  globalThis.document = document
+  assert.deepEqual(asked.filter((what) => what.startsWith(".st")), [".st-key-here [data-gf-part]", ".st-key-gone [data-gf-part]"])
+  assert.equal(root.dataset.gfPart, "")
+  assert.deepEqual(said, ["create k", "update a true", "update [object Object] false"])
 })
 
 test("it ends when its place has gone, and begins anew in a new one", () => {

@@ -2,7 +2,7 @@
 // Follows what goes on: asks the server's route, draws the bar and the figures, and asks for the page where its state is another. See ui/live.py.
 
 import { element, ROOT, within } from "./shared/dom.js"
-import { component } from "./shared/mount.js"
+import { component, handOut } from "./shared/mount.js"
 
 /**
  * What is sent, and what the route answers.
@@ -71,9 +71,7 @@ async function ask(self) {
     self.version = told.version
     self.state = told.state
     draw(self, told)
-    for (const [key, message] of Object.entries(told.figures ?? {})) {
-      document.querySelector(`.st-key-${CSS.escape(key)} .gf-plot`)?.dispatchEvent(new CustomEvent("gf-message", { detail: message }))
-    }
+    handOut(told.figures ?? {})
   }
   if (self.state !== self.data.state) again(self) // told now, or before: no answer came to the last request
   else later(self)

@@ -72,7 +72,6 @@ function create(place, _, signal) {
   const come = () => { if (self.late) draw(self) }
   new IntersectionObserver((entries) => { if (entries.some((e) => e.isIntersecting)) come() }, { rootMargin: `${NEAR}px` }).observe(root)
   window.addEventListener("beforeprint", come, { signal })
-  root.addEventListener("gf-message", (/** @type {CustomEvent} */ event) => update(self, event.detail)) // from follow.js
   return self
 }
 

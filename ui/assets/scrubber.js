@@ -1,9 +1,10 @@
 // @ts-check
 // The training-time scrubber: a slider over a run's snapshots, with its training loss drawn behind. See ui/players/scrubber.py.
 
-import { within } from "./shared/dom.js"
-import { component } from "./shared/mount.js"
+import { ROOT, within } from "./shared/dom.js"
+import { component, handOut } from "./shared/mount.js"
 import { asker, frames, playButton } from "./shared/play.js"
+import { counted } from "./load.js"
 import { createTrack, drawTrack, said } from "./shared/track.js"
 import { after, place, wanted } from "./scrubber_state.js"
 
@@ -15,8 +16,10 @@ import { after, place, wanted } from "./scrubber_state.js"
  * @property {import("./scrubber_state.js").Mark[]} marks
  * @property {number} shown the step that the page has drawn, or NEWEST
  * @property {string} run
+ * @property {string} frames what to ask ui/frames.py for, where nothing but figures differs from step to step
  */
 
+const SETTLE_MS = 250 // the hand has rested for so long: now the page follows, with its address, its answer and its tables
 const ANSWER_MS = 1500 // a picture that has not come by then is not waited for any longer
 const REST_MS = 120 // while it plays, a picture stands so long at least
 
@@ -29,8 +32,10 @@ function create(parent) {
   find(".gf-scrub-play").after(track.root)
   const self = {
     root, track, slider: track.slider, button: find(".gf-scrub-play"), film: find(".gf-scrub-film"), where: find("output"),
-    marks: [], steps: [], losses: [], run: "", index: 0, playing: false, send: null, question: null, shown: NaN, drew: () => {},
+    marks: [], steps: [], losses: [], run: "", index: 0, playing: false, filming: false, send: null, question: null, shown: NaN, drew: () => {},
+    frames: "", pictures: null, picture: null, resting: 0, rested: () => {},
   }
+  self.pictures = asker(() => wanted(self.steps, self.index), (step) => pictured(self, step), ANSWER_MS)
   self.question = asker(() => wanted(self.steps, self.index), (step) => self.trigger("step", step), ANSWER_MS) // an event: the server keeps the step (ui/training_step.py)
   self.slider.oninput = () => { stop(self); go(self, Number(self.slider.value)) }
   self.button.onclick = () => (self.playing ? stop(self) : play(self))
@@ -59,8 +64,40 @@ function advance(self) {
 
 function go(self, index) {
   self.index = index
-  self.question.ask() // the server is at work on it while the browser lays the slider out
+  if (self.frames && !self.playing && !self.filming) {
+    self.pictures.ask()
+    rest(self)
+  } else askPage(self) // the server is at work on it while the browser lays the slider out
   draw(self)
+}
+
+// Has the page follow once the hand has rested; until then the browser counts as at work.
+function rest(self) {
+  clearTimeout(self.resting)
+  if (!self.resting) counted(new Promise((resolve) => { self.rested = resolve }))
+  self.resting = setTimeout(() => askPage(self), SETTLE_MS)
+}
+
+function askPage(self) {
+  clearTimeout(self.resting)
+  self.resting = 0
+  self.question.ask()
+  self.rested()
+}
+
+// The figures at a step, past Streamlit; where the page has to be drawn for them, it is asked at once.
+async function pictured(self, step) {
+  const answer = await fetch(new URL(`live/frame/${self.frames}?step=${step}`, ROOT), { cache: "no-store" }).catch(() => null)
+  const { whole, parts } = answer?.status === 200 ? await answer.json() : { whole: false, parts: {} }
+  if (!self.root.isConnected) return
+  if (whole && self.resting) {
+    self.picture = { step, parts }
+    handOut(parts)
+  } else if (!whole) {
+    self.frames = "" // until the page has been drawn again
+    askPage(self)
+  }
+  self.pictures.answered(step)
 }
 
 const PATIENCE_MS = 60_000 // for one picture of a film
@@ -68,6 +105,7 @@ const AGAIN_MS = 8_000 // a question that got lost is asked again by then
 
 async function filmed(self) {
   stop(self)
+  self.filming = true
   const before = wanted(self.steps, self.index), { steps, run } = self
   const show = (step) => new Promise((resolve, reject) => {
     const timer = setTimeout(() => { clearInterval(again); reject(new Error("no picture")) }, PATIENCE_MS)
@@ -83,7 +121,7 @@ async function filmed(self) {
     self.drew()
   })
   const { film } = await import("./film.js")
-  await film(self.film, { name: run, steps, show, back: () => go(self, place(self.steps, before)) })
+  await film(self.film, { name: run, steps, show, back: () => { self.filming = false; go(self, place(self.steps, before)) } })
 }
 
 function draw(self) {
@@ -95,17 +133,29 @@ function draw(self) {
 }
 
 function update(self, /** @type {Data} */ data, fresh) {
-  const moving = !fresh && self.run === data.run && self.question.waiting()
+  const moving = !fresh && self.run === data.run && (self.question.waiting() || self.resting !== 0)
   self.index = after(self, data, moving)
-  Object.assign(self, { run: data.run, steps: data.steps, losses: data.losses, shown: data.shown, marks: data.marks ?? [] })
+  Object.assign(self, { run: data.run, steps: data.steps, losses: data.losses, shown: data.shown, marks: data.marks ?? [], frames: data.frames })
   if (!moving) self.question.settle(data.shown)
   if (self.question.answered(data.shown) && self.playing) frames(() => 1000 / REST_MS, () => { advance(self); return false })
   draw(self)
+  settled(self)
   self.drew()
 }
 
+// The page has been drawn: where the hand has moved on meanwhile, its picture comes over that of the page's step.
+function settled(self) {
+  const step = wanted(self.steps, self.index)
+  if (self.shown !== step && self.frames && self.picture?.step === step) handOut(self.picture.parts)
+  else self.picture = null
+  if (!self.pictures.waiting()) self.pictures.settle(self.picture ? step : self.shown)
+}
+
 function remove(self) {
+  clearTimeout(self.resting)
+  self.rested()
   self.question.forget()
+  self.pictures.forget()
   self.playing = false
 }
 

@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 NONE = "none found"
 MB = 1_000_000  # as Streamlit counts
-UPLOADS, MESSAGES = "uploaded files", "message size"
+UPLOADS, MESSAGES, FRAMES = "uploaded files", "message size", "views past Streamlit"
 
 
 @dataclass(frozen=True)
@@ -135,6 +135,22 @@ TABLE = (
         upstream="https://github.com/streamlit/streamlit/issues/12506",
         lost="closed tabs keep their memory and three descriptors each",
         make=expire_sessions.saver,
+    ),
+    Patch(
+        name=FRAMES,
+        symbol="streamlit.runtime.scriptrunner_utils.script_run_context:ScriptRunContext",
+        reads=(
+            "streamlit.runtime.scriptrunner_utils.script_run_context:ThreadState",
+            "streamlit.runtime.scriptrunner_utils.script_run_context:get_script_run_ctx",
+            "streamlit.runtime.state.safe_session_state:SafeSessionState",
+            "streamlit.runtime.state.session_state:SessionState.register_widget",
+            "streamlit.runtime.state.session_state:WStates",
+        ),
+        package="streamlit 1.67",
+        digest="210ba5531d42e59a",
+        reason="a view is drawn at another step by a route of ours, on a copy of the tab's state",
+        upstream=NONE,
+        lost="a step of the scrubber takes as long as any answer",
     ),
     Patch(
         name=UPLOADS,

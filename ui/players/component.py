@@ -14,6 +14,7 @@ from typing import Any
 
 import streamlit as st
 
+from ui import frames
 from ui.players import served
 
 SAVES = "shared/save"  # the style of the buttons that save a figure
@@ -43,11 +44,16 @@ def mounted(
     """Returns the component `glassformer_{name}`: {name}.js, in ui/assets or beside its view, in the styles
     {name}.css and SAVES, and STEPPER where it has a `stepper`, or in those that are named. `ahead` are other
     files that it is going to fetch. `isolated` puts it into a shadow root, where no style of the page reaches
-    it.
+    it. Where a view is drawn past Streamlit, what the component gets goes there, and it returns nothing.
     """
     default = (SAVES, STEPPER, name) if stepper else (SAVES, name)
     js = script(name, default if styles is None else styles, ahead)
-    return st.components.v2.component(f"glassformer_{name}", js=js, isolate_styles=isolated)
+    component = st.components.v2.component(f"glassformer_{name}", js=js, isolate_styles=isolated)
+
+    def mount(*, key: str, data: Any, **further: Any) -> Any:
+        return None if frames.take(key, data) else component(key=key, data=data, **further)
+
+    return mount
 
 
 def script(name: str, styles: tuple[str, ...], ahead: tuple[str, ...] = ()) -> str:

@@ -25,10 +25,11 @@ def scrubber(
     marks: Sequence[Mark] = (),
     model: str,
     key: str,
+    frames: str = "",
 ) -> None:
     """Draws it. `steps` are the snapshots, `losses` those of the training (nats per token), `shown` the one
     that the page has just drawn, or NEWEST. Its requests go to `ui.training_step`, which owns the step of
-    `model`.
+    `model`. `frames` names the view for `ui.frames`, where that draws it at other steps.
 
     It waits for the page to have drawn one step before it asks for another, so that a fast drag never starves
     the pictures.
@@ -47,6 +48,7 @@ def scrubber(
             "marks": [mark._asdict() for mark in marks],
             "shown": shown,
             "run": model,
+            "frames": frames,
         },
         on_step_change=moved,
     )

@@ -179,4 +179,13 @@ def _table(subject: Subject, unit: Directions, examples: tuple[Four, ...]) -> No
     st.caption(TEXT["ranks"])
 
 
-VIEW = View("analogies", TEXT, draw, code=(analogy,), brings_text=True, takes=(SUMS,), best=(REAL_MODEL,))
+VIEW = View(
+    "analogies",
+    TEXT,
+    draw,
+    code=(analogy,),
+    brings_text=True,
+    takes=(SUMS,),
+    best=(REAL_MODEL,),
+    figures_only=True,
+)

@@ -262,4 +262,4 @@ def lookup_figure(
     )
 
 
-VIEW = View("lookup", TEXT, draw, code=(lookup,))
+VIEW = View("lookup", TEXT, draw, code=(lookup,), figures_only=True)

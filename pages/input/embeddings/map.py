@@ -408,4 +408,5 @@ VIEW = View(
     draw,
     code=(principal, project, neighbours, preserved_neighbours, separation),
     brings_text=True,
+    figures_only=True,
 )

@@ -304,4 +304,6 @@ def rising(steps: np.ndarray, values: np.ndarray, level: float, shown: int, end:
     )
 
 
-VIEW = View("learned", TEXT, draw, code=(Learned, alike, sinusoidal), takes=(POSITION_TABLE,))
+VIEW = View(
+    "learned", TEXT, draw, code=(Learned, alike, sinusoidal), takes=(POSITION_TABLE,), figures_only=True
+)

@@ -154,4 +154,5 @@ VIEW = View(
     draw,
     code=(Attention.scores, Attention.weighted_sum, shared_keys),
     takes=(QUERIES_KEYS,),
+    figures_only=True,
 )

@@ -530,4 +530,5 @@ VIEW = View(
     variant=_variant,
     variants={"measures": (("attention_number", "entropy"),)},
     fields={"strong": STRONG},
+    figures_only=True,
 )

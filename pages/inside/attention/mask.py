@@ -227,4 +227,4 @@ def losses_by_position(reading: UnmaskedReading, labels: Sequence[str]) -> go.Fi
     )
 
 
-VIEW = View("mask", TEXT, draw, code=(without_mask, learn), takes=(SAYS, CAUSAL, HEADS))
+VIEW = View("mask", TEXT, draw, code=(without_mask, learn), takes=(SAYS, CAUSAL, HEADS), figures_only=True)

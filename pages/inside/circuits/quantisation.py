@@ -404,4 +404,4 @@ def block_of_numbers(block: QuantisedBlock, chosen: int) -> go.Figure:
     )
 
 
-VIEW = View("quantisation", TEXT, draw, code=(rounded, twin), takes=(SAYS,))
+VIEW = View("quantisation", TEXT, draw, code=(rounded, twin), takes=(SAYS,), figures_only=True)

@@ -278,4 +278,4 @@ def _variant(subject: Subject) -> str:
     return "" if subject.is_pretrained else "small"
 
 
-VIEW = View("sinks", TEXT, draw, (measure,), takes=(SAYS, CAUSAL, HEADS), variant=_variant)
+VIEW = View("sinks", TEXT, draw, (measure,), takes=(SAYS, CAUSAL, HEADS), variant=_variant, figures_only=True)

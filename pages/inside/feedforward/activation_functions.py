@@ -333,4 +333,4 @@ def gated_slices(axis: np.ndarray, surface: np.ndarray) -> go.Figure:
     )
 
 
-VIEW = View("functions", TEXT, draw, code=(relu2, gelu_tanh, GatedFeedForward, curve))
+VIEW = View("functions", TEXT, draw, code=(relu2, gelu_tanh, GatedFeedForward, curve), figures_only=True)

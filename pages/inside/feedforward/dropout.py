@@ -322,4 +322,6 @@ def loss_lines(runs: Sequence[DropoutRun]) -> go.Figure:
     )
 
 
-VIEW = View("dropout", TEXT, draw, code=(drop_sum, Dropper, passes), takes=(SAYS, FEEDFORWARD))
+VIEW = View(
+    "dropout", TEXT, draw, code=(drop_sum, Dropper, passes), takes=(SAYS, FEEDFORWARD), figures_only=True
+)

@@ -238,4 +238,4 @@ def head_map(nats: np.ndarray) -> go.Figure:
     )
 
 
-VIEW = View("push", TEXT, draw, code=(attribute,), takes=(SAYS,))
+VIEW = View("push", TEXT, draw, code=(attribute,), takes=(SAYS,), figures_only=True)

@@ -454,4 +454,5 @@ VIEW = View(
     code=(lens_steps, read_lens, first_settled),
     shows=("interpretability",),
     takes=(SAYS,),
+    figures_only=True,
 )

@@ -357,4 +357,4 @@ def stream_line(
     )
 
 
-VIEW = View("norms", TEXT, draw, code=(states, shares, cosines))
+VIEW = View("norms", TEXT, draw, code=(states, shares, cosines), figures_only=True)

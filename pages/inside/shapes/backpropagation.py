@@ -18,4 +18,5 @@ VIEW = View(
         "shapes_back", (backward_pass.PART, single_weight.PART, single_step.PART), label=TEXT["show"]
     ),
     takes=(SAYS, CAUSAL),
+    figures_only=True,
 )

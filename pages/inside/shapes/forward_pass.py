@@ -387,4 +387,4 @@ def _axis(name: str, count: int, labels: Labels) -> dict[str, object]:
     return axis | ({"visible": False} if not name else {})
 
 
-VIEW = View("pass", TEXT, draw, code=(trace, OperationTrace), both_halves=True)
+VIEW = View("pass", TEXT, draw, code=(trace, OperationTrace), both_halves=True, figures_only=True)

@@ -428,4 +428,4 @@ def _hint(node: Node, texts: Sequence[str]) -> str:
     )
 
 
-VIEW = View("beam", TEXT, draw, code=(beam_search,), takes=(SAYS, CAUSAL))
+VIEW = View("beam", TEXT, draw, code=(beam_search,), takes=(SAYS, CAUSAL), figures_only=True)

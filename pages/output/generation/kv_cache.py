@@ -40,4 +40,5 @@ VIEW = View(
     (KVCache, Decoder, AttentionStep, compare, flops, cache_size, unchanged),
     takes=(SAYS, KEEPS),
     variant=_variant,
+    figures_only=True,
 )

@@ -239,4 +239,5 @@ VIEW = View(
     draw,
     code=(stages, repetition_penalty, temperature, top_k, top_p, min_p, draw_token, tally),
     takes=(SAYS,),
+    figures_only=True,
 )

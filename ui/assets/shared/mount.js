@@ -45,6 +45,14 @@ export function inTurn(place, send, busy = running) {
 }
 
 /**
+ * Hands components what they draw, past Streamlit, by their keys. One that is not on the page gets nothing.
+ * @param {Record<string, any>} parts as ui/frames.py and ui/live.py have them
+ */
+export function handOut(parts) {
+  for (const [key, detail] of Object.entries(parts)) document.querySelector(`.st-key-${CSS.escape(key)} [data-gf-part]`)?.dispatchEvent(new CustomEvent("gf-message", { detail }))
+}
+
+/**
  * The function that Streamlit calls with each message, and that returns what ends the component.
  * @param {Life} life
  * @returns {(message: Message) => (() => void) | void}
@@ -60,6 +68,9 @@ export function component({ create, update, remove }) {
     if (!held) {
       const ended = new AbortController()
       instances.set(parentElement, (held = { self: create(parentElement, name, ended.signal), turn: 0, ended }))
+      const { root } = held.self
+      root.dataset.gfPart = ""
+      root.addEventListener("gf-message", (/** @type {CustomEvent} */ event) => update(held.self, event.detail, false, name))
     }
     const { self } = held, turn = ++held.turn
     Object.assign(self, { send: inTurn(parentElement, setStateValue), trigger: inTurn(parentElement, setTriggerValue) })

@@ -1,0 +1,126 @@
+"""A view drawn past Streamlit at another step of the training is the page's at that step, byte for byte."""
+
+import json
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+from streamlit.testing.v1 import AppTest
+
+from tests.pages.helpers import opened, ran
+from ui import frames, identity, live, session
+from ui.operate import patches
+from ui.page_frame import Listed
+from ui.training_step import NEWEST, Shown
+from ui.views import views
+
+FIGURES_ONLY = [listed for listed in views() if listed.view.figures_only]
+ALWAYS = ("attention/heads", "residual/lens", "shapes/backward")
+MODEL = "timelapse"
+
+
+@pytest.fixture(autouse=True)
+def offered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patches, "holds", lambda name: True)
+    monkeypatch.setattr(session, "address", lambda: "")  # which Streamlit asks a server for
+
+
+def page_at(listed: Listed) -> AppTest:
+    place = listed.entry.path.removeprefix("pages/").removesuffix("/page.py")
+    return opened(place, model=MODEL, **{listed.page.key: listed.view.id})
+
+
+def sent(page: AppTest) -> list[Any]:
+    """What each component of the page got, as the route would say it."""
+    protos = [element.proto for element in page.get("bidi_component")]
+    return [
+        proto.bytes.decode() if proto.WhichOneof("data") == "bytes" else json.loads(proto.json)
+        for proto in protos
+    ]
+
+
+def held(page: AppTest) -> dict[str, str]:
+    return {key: repr(value) for key, value in page.session_state.items()}
+
+
+def frame_of(page: AppTest) -> frames.Frame:
+    frame: frames.Frame = page.session_state["frame"]
+    return frame
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [
+        pytest.param(listed, id=listed.id, marks=[] if listed.id in ALWAYS else pytest.mark.exhaustive)
+        for listed in FIGURES_ONLY
+    ],
+)
+def test_its_components_get_what_the_page_sends_them(listed: Listed) -> None:
+    page = page_at(listed)
+    steps = next(data["steps"] for data in sent(page) if isinstance(data, dict) and "frames" in data)
+    frame, before = frame_of(page), held(page)
+    found = {step: frame.at(step) for step in (steps[0], steps[len(steps) // 2], NEWEST)}
+    assert held(page) == before, "the session is the tab's"
+    for step, drawn in found.items():
+        page.session_state["step_shown"] = Shown(MODEL, step, moved=True)
+        there = sent(ran(page))
+        assert drawn["whole"] and drawn["parts"]
+        for key, part in drawn["parts"].items():
+            assert json.loads(json.dumps(part)) in there, f"{key} at step {step}"
+
+
+def made_up() -> None:
+    """A view whose figure is always another, and whose caption is from step 5 on."""
+    import streamlit as st
+
+    from ui import explain, frames
+    from ui.players.component import mounted
+
+    def draw(step: int) -> None:
+        if step == 9:
+            raise ZeroDivisionError
+        if step == 8:
+            frames.page_needed()
+        st.session_state["drawn"] = step
+        st.query_params["drawn"] = str(step)
+        mounted("tokens")(key="figure", data={"step": step, "slid": st.slider("slide", 0, 9, 4, key="slid")})
+        explain.answer(f"It is {step}.")
+        st.caption("late" if step >= 5 else "early")
+
+    draw(1)
+    st.session_state["token"] = frames.offer(draw, 1)
+    assert not frames.drawing()
+
+
+def asked(page: AppTest, step: str, **cookies: str) -> Any:
+    client = TestClient(Starlette(routes=live.routes()), cookies=cookies)
+    return client.get(f"/live/frame/{page.session_state['token']}", params={"step": step})
+
+
+def test_the_route_answers_with_the_figure_and_says_whether_the_rest_is_the_same() -> None:
+    page = opened(made_up)
+    assert asked(page, "2").json() == {"whole": True, "parts": {"figure": {"step": 2, "slid": 4}}}
+    assert asked(page, "6").json() == {"whole": False, "parts": {"figure": {"step": 6, "slid": 4}}}
+    assert page.session_state["drawn"] == 1 and page.query_params["drawn"] == "1"
+    page.slider(key="slid").set_value(7).run()
+    assert asked(page, "2").json()["parts"] == {"figure": {"step": 2, "slid": 7}}
+
+
+def test_where_the_page_has_to_be_drawn_the_route_says_so_and_strangers_get_nothing() -> None:
+    page = opened(made_up)
+    assert asked(page, "8").status_code == 204
+    assert asked(page, "9").status_code == 204
+    assert not frames.drawing()
+    for step in ("", "x", "1.5", "--1", "9" * 13):
+        assert asked(page, step).status_code == 410
+    frame_of(page).by_cookie = True
+    assert asked(page, "2").status_code == 403
+    assert asked(page, "2", **{identity.COOKIE: identity.new_cookie()}).status_code == 403
+    page.session_state["token"] = "another"
+    assert asked(page, "2").status_code == 410
+
+
+def test_on_another_streamlit_nothing_is_offered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patches, "holds", lambda name: False)
+    assert opened(made_up).session_state["token"] == ""

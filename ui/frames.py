@@ -1,0 +1,167 @@
+"""The figures of a view at another step of the training, past Streamlit: a route of ours draws the view again
+as it stands, at that step, and answers with what its components get. Nothing else of the page is sent.
+
+    frames.offer(draw)  # draw(step) draws the view that this tab shows; returns the name for the route
+
+The view's function is the page's: it runs outside of the tab's session, on a copy of its state, and what it
+says to Streamlit is dropped. A view for which that is allowed says so (`View.figures_only`).
+"""
+
+from __future__ import annotations
+
+import contextvars
+import copy
+import dataclasses
+import logging
+import secrets
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import streamlit as st
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.runtime.fragment import MemoryFragmentStorage
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
+from streamlit.runtime.scriptrunner_utils.script_run_context_attr import SCRIPT_RUN_CONTEXT_ATTR_NAME
+from streamlit.runtime.scriptrunner_utils.shared_run_state import SharedRunState
+from streamlit.runtime.state import SafeSessionState
+
+from ui import identity, session
+from ui.operate import patches
+
+log = logging.getLogger(__name__)
+
+LONGEST = 12  # characters of a step
+_FRAME = "frame"  # in the session
+_taken: contextvars.ContextVar[dict[str, Any] | None] = contextvars.ContextVar("taken", default=None)
+_offered: weakref.WeakValueDictionary[str, Frame] = weakref.WeakValueDictionary()
+
+
+class PageNeededError(BaseException):
+    """The view cannot be drawn without its page: something is measured that takes long, say."""
+
+
+def drawing() -> bool:
+    """True while a view is drawn past Streamlit."""
+    return _taken.get() is not None
+
+
+def take(key: str, data: Any) -> bool:
+    """Takes what a component gets; returns False where the page is drawn, and Streamlit has to send it."""
+    taken = _taken.get()
+    if taken is None:
+        return False
+    taken[key] = data.decode() if isinstance(data, bytes) else data
+    return True
+
+
+def page_needed() -> None:
+    """Gives up where a view is drawn past Streamlit."""
+    if drawing():
+        raise PageNeededError
+
+
+class _Drawn(NamedTuple):
+    parts: dict[str, Any]  # what the components get, by their keys
+    rest: list[bytes]  # what else is on the screen, as Streamlit would send it
+
+
+class Frame:
+    """A view that a tab shows, and may show at other steps. The tab's session holds it."""
+
+    def __init__(self, token: str, draw: Callable[[int], object], shown: int) -> None:
+        context = get_script_run_ctx()
+        assert context is not None
+        self.token, self.owner = token, session.owner()
+        # that owner's browser keeps one
+        self.by_cookie = identity.key_in(st.context.cookies.get(identity.COOKIE)) == self.owner
+        self._draw, self._shown = draw, shown
+        self._context, self._thread_state = context, dataclasses.asdict(ThreadState.get())
+        self._before: _Drawn | None = None  # at the step that is shown
+        self._lock = threading.Lock()  # one at a time: a tab asks for the next when it has the last
+
+    def at(self, step: int) -> dict[str, Any]:
+        """Returns what the components get at a step, by their keys, as `parts`; `whole` is True if nothing
+        else differs from what is shown, but for the answer. Raises PageNeededError.
+        """
+        with self._lock:
+            if self._before is None:
+                self._before = contextvars.copy_context().run(self._drawn, self._shown)
+            parts, rest = contextvars.copy_context().run(self._drawn, step)
+        whole = rest == self._before.rest and parts.keys() == self._before.parts.keys()
+        return {"whole": whole, "parts": parts}
+
+    def _drawn(self, step: int) -> _Drawn:
+        """Draws the view in a context of its own, for which it takes the present one's variables."""
+        drawn = _Drawn({}, [])
+
+        def send(message: ForwardMsg) -> None:
+            if message.WhichOneof("type") == "delta":
+                drawn.rest.append(message.SerializeToString())
+
+        with self._context.session_state._lock:
+            state = _copied(self._context.session_state._state)
+        context = dataclasses.replace(
+            self._context,
+            _enqueue=send,
+            session_state=SafeSessionState(state, lambda: None),
+            fragment_storage=MemoryFragmentStorage(),
+            shared=SharedRunState(),
+            cursors={},
+            script_requests=None,
+        )
+        _taken.set(drawn.parts)
+        ThreadState.initialize(**self._thread_state)
+        thread = threading.current_thread()
+        setattr(thread, SCRIPT_RUN_CONTEXT_ATTR_NAME, context)
+        try:
+            self._draw(step)
+        finally:
+            delattr(thread, SCRIPT_RUN_CONTEXT_ATTR_NAME)
+        return drawn
+
+
+def _copied(state: Any) -> Any:
+    """Returns a session's state with tables of its own, which hold the same."""
+    twin = copy.copy(state)
+    for field in dataclasses.fields(state):
+        value = getattr(state, field.name)
+        if dataclasses.is_dataclass(value):
+            setattr(twin, field.name, _copied(value))
+        elif isinstance(value, dict | set | list):
+            setattr(twin, field.name, value.copy())
+    return twin
+
+
+def offer(draw: Callable[[int], object], shown: int) -> str:
+    """Offers the view that this tab shows at other steps; returns its name for the route, none where this
+    version of Streamlit is another than the one that was read.
+    """
+    if not patches.holds(patches.FRAMES):
+        return ""
+    held = st.session_state.get(_FRAME)
+    token = held.token if isinstance(held, Frame) else secrets.token_urlsafe(18)
+    st.session_state[_FRAME] = _offered[token] = Frame(token, draw, shown)
+    return token
+
+
+def answer(request: Request) -> Response:
+    """Answers with the figures at the `step` of the query; 204 where the page has to be drawn for it, 410
+    where no tab shows that view any more.
+    """
+    frame = _offered.get(request.path_params["token"])
+    step = request.query_params.get("step", "")
+    if frame is None or not step.removeprefix("-").isdecimal() or len(step) > LONGEST:
+        return Response(status_code=410)
+    if frame.by_cookie and identity.key_in(request.cookies.get(identity.COOKIE)) != frame.owner:
+        return Response(status_code=403)
+    try:
+        return JSONResponse(frame.at(int(step)), headers={"Cache-Control": "no-store"})
+    except BaseException as why:
+        if isinstance(why, Exception):
+            log.exception("a view could not be drawn past Streamlit")
+        return Response(status_code=204)  # the page, drawn at that step, says what is wrong

@@ -82,16 +82,20 @@ class Frame:
         self._draw, self._shown = draw, shown
         self._context, self._thread_state = context, dataclasses.asdict(ThreadState.get())
         self._before: _Drawn | None = None  # at the step that is shown
-        self._lock = threading.Lock()  # one at a time: a tab asks for the next when it has the last
+        self._lock = threading.Lock()  # a tab has one at a time, and strangers no more of the server's threads
 
     def at(self, step: int) -> dict[str, Any]:
         """Returns what the components get at a step, by their keys, as `parts`; `whole` is True if nothing
         else differs from what is shown, but for the answer. Raises PageNeededError.
         """
-        with self._lock:
+        if not self._lock.acquire(blocking=False):
+            raise PageNeededError
+        try:
             if self._before is None:
                 self._before = contextvars.copy_context().run(self._drawn, self._shown)
             parts, rest = contextvars.copy_context().run(self._drawn, step)
+        finally:
+            self._lock.release()
         whole = rest == self._before.rest and parts.keys() == self._before.parts.keys()
         return {"whole": whole, "parts": parts}
 
@@ -100,7 +104,8 @@ class Frame:
         drawn = _Drawn({}, [])
 
         def send(message: ForwardMsg) -> None:
-            if message.WhichOneof("type") == "delta":
+            # a spinner comes and goes
+            if message.WhichOneof("type") == "delta" and not message.delta.HasField("new_transient"):
                 drawn.rest.append(message.SerializeToString())
 
         with self._context.session_state._lock:

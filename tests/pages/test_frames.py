@@ -111,6 +111,8 @@ def test_where_the_page_has_to_be_drawn_the_route_says_so_and_strangers_get_noth
     page = opened(made_up)
     assert asked(page, "8").status_code == 204
     assert asked(page, "9").status_code == 204
+    with frame_of(page)._lock:  # one is on its way
+        assert asked(page, "2").status_code == 204
     assert not frames.drawing()
     for step in ("", "x", "1.5", "--1", "9" * 13):
         assert asked(page, step).status_code == 410

@@ -271,4 +271,6 @@ def _variant(subject: Subject) -> str:
     return "" if subject.is_pretrained else "small"
 
 
-VIEW = View("fact", TEXT, draw, (trace,), brings_text=True, takes=(SAYS, CAUSAL), variant=_variant)
+VIEW = View(
+    "fact", TEXT, draw, (trace,), brings_text=True, takes=(SAYS, CAUSAL), variant=_variant, figures_only=True
+)

@@ -337,4 +337,5 @@ VIEW = View(
         *(forward, block, norm, attention, feedforward, turned, shared, hidden, position_bias),
         *(gelu, gelu_by_tanh, neighbours_turned, tiled, other_eps),
     ),
+    figures_only=True,
 )

@@ -82,7 +82,7 @@ class Frame:
         self._draw, self._shown = draw, shown
         self._context, self._thread_state = context, dataclasses.asdict(ThreadState.get())
         self._before: _Drawn | None = None  # at the step that is shown
-        self._lock = threading.Lock()  # a tab has one at a time, and strangers no more of the server's threads
+        self._lock = threading.Lock()  # one at a time: no tab holds more of the server's threads
 
     def at(self, step: int) -> dict[str, Any]:
         """Returns what the components get at a step, by their keys, as `parts`; `whole` is True if nothing

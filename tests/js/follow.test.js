@@ -14,7 +14,7 @@ const element = () => ({
 
 test("the page is asked for again where its state is another and no answer came, though nothing else has changed", async (t) => {
   globalThis.location = { pathname: "/train" }
-  globalThis.document = { createElement: element, querySelector: (what) => (what.startsWith("a[") ? location : { getAttribute: () => "notRunning" }) }
+  globalThis.document = { createElement: element, querySelector: (what) => (what.startsWith("a[") ? globalThis.location : { getAttribute: () => "notRunning" }) }
   globalThis.window = { requestIdleCallback: (act) => act() }
   t.mock.timers.enable({ apis: ["setTimeout", "Date"] })
   const answers = [{ status: 200, ok: true, json: async () => ({ state: "ended", version: "2", share: 1, text: "" }) }], asked = []

@@ -80,6 +80,20 @@ test("what a newer message has overtaken does not end it", () => {
   assert.equal(said.at(-1), "gone")
 })
 
+test("what was said first is sent first, though both waited", (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] })
+  const sent = []
+  let busy = true
+  const send = inTurn({ isConnected: true }, (_, value) => sent.push(value), () => busy)
+  send("chosen", 1)
+  t.mock.timers.tick(5)
+  send("chosen", 2)
+  t.mock.timers.tick(6)
+  busy = false
+  for (let ms = 0; ms < 30; ms++) t.mock.timers.tick(1)
+  assert.deepEqual(sent, [1, 2])
+})
+
 test("what it says waits for what is under way, and is dropped with its place", async () => {
   const place = { isConnected: true }, sent = []
   let busy = true

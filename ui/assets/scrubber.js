@@ -17,7 +17,6 @@ import { after, place, wanted } from "./scrubber_state.js"
  * @property {string} run
  */
 
-const ANSWER_MS = 1500 // a picture that has not come by then is not waited for any longer
 const REST_MS = 120 // while it plays, a picture stands so long at least
 
 function create(parent) {
@@ -31,7 +30,7 @@ function create(parent) {
     root, track, slider: track.slider, button: find(".gf-scrub-play"), film: find(".gf-scrub-film"), where: find("output"),
     marks: [], steps: [], losses: [], run: "", index: 0, playing: false, send: null, question: null, shown: NaN, drew: () => {},
   }
-  self.question = asker(() => wanted(self.steps, self.index), (step) => self.trigger("step", step), ANSWER_MS) // an event: the server keeps the step (ui/training_step.py)
+  self.question = asker(() => wanted(self.steps, self.index), (step) => self.trigger("step", step), () => self.again()) // an event: the server keeps the step (ui/training_step.py)
   self.slider.oninput = () => { stop(self); go(self, Number(self.slider.value)) }
   self.button.onclick = () => (self.playing ? stop(self) : play(self))
   self.film.onclick = () => filmed(self)
@@ -70,16 +69,17 @@ async function filmed(self) {
   stop(self)
   const before = wanted(self.steps, self.index), { steps, run } = self
   const show = (step) => new Promise((resolve, reject) => {
+    const index = () => place(self.steps, step)
     const timer = setTimeout(() => { clearInterval(again); reject(new Error("no picture")) }, PATIENCE_MS)
-    const again = setInterval(() => { self.question.forget(); self.question.settle(null); self.question.ask() }, AGAIN_MS)
+    const again = setInterval(() => { self.question.forget(); go(self, index()) }, AGAIN_MS)
     self.drew = () => {
-      if (self.question.waiting() || self.shown !== wanted(self.steps, self.index)) return
+      if (self.question.waiting() || self.shown !== wanted(self.steps, index())) return
       clearTimeout(timer)
       clearInterval(again)
       self.drew = () => {}
       resolve(said(self, self.index))
     }
-    go(self, place(self.steps, step))
+    go(self, index())
     self.drew()
   })
   const { film } = await import("./film.js")
@@ -95,11 +95,11 @@ function draw(self) {
 }
 
 function update(self, /** @type {Data} */ data, fresh) {
-  const moving = !fresh && self.run === data.run && self.question.waiting()
+  const waited = self.question.waiting(), moving = !fresh && self.run === data.run && waited
   self.index = after(self, data, moving)
   Object.assign(self, { run: data.run, steps: data.steps, losses: data.losses, shown: data.shown, marks: data.marks ?? [] })
-  if (!moving) self.question.settle(data.shown)
-  if (self.question.answered(data.shown) && self.playing) frames(() => 1000 / REST_MS, () => { advance(self); return false })
+  if (!moving) self.question.forget()
+  if (self.question.answered(data.shown) && waited && self.playing) frames(() => 1000 / REST_MS, () => { advance(self); return false })
   draw(self)
   self.drew()
 }

@@ -2,8 +2,10 @@
 import assert from "node:assert/strict"
 import { afterEach, beforeEach, mock, test } from "node:test"
 
+import threeways from "../../pages/models/families/threeways.js"
 import tokens from "../../ui/assets/tokens.js"
 import { asker } from "../../ui/assets/shared/play.js"
+import { onPage } from "./fake.mjs"
 
 const LOST_MS = 1500, LOOK_MS = 150 // with a server at rest; between two looks at it
 
@@ -74,42 +76,34 @@ test("of another source nothing is known, so that the same question is asked aga
   assert.deepEqual(sent, [1, 1])
 })
 
-/** An element, as far as a row of tokens needs one. */
-function element() {
-  const heard = {}
-  const node = {
-    heard, isConnected: true, style: {}, classes: new Set(), append() {}, appendChild: (child) => child, setAttribute() {}, remove() {},
-    addEventListener: (name, listener) => { heard[name] = listener },
-    getContext: () => ({}),
-    classList: { toggle: (name, on) => node.classes[on ? "add" : "delete"](name) },
-  }
-  return node
-}
-
 test("of tokens chosen one after another the last stays chosen, while the answer to the first comes", () => {
-  const made = [], asked = []
-  globalThis.location = { pathname: "/" }
-  globalThis.getComputedStyle = () => ({ colorScheme: "light", getPropertyValue: () => "" })
-  globalThis.document = {
-    createElement: () => { const node = element(); made.push(node); return node },
-    querySelector: (what) => (what.startsWith("a[") ? globalThis.location : { getAttribute: () => "notRunning" }),
-  }
-  const place = element()
-  const answer = (index) => tokens({
-    data: { tokens: [..."abcd"], index, label: "", hints: null, values: null, palette: {} },
-    parentElement: place, key: "k", setStateValue() {}, setTriggerValue: (_, value) => asked.push(value),
-  })
-  answer(0)
+  const { made, sent, answer } = onPage(tokens), shown = (index) => answer({ tokens: [..."abcd"], index, label: "", hints: null, values: null })
+  shown(0)
   const [root, ...cells] = made, chosen = () => cells.findIndex((cell) => cell.classes.has("gf-chosen"))
   const press = () => root.heard.keydown({ key: "ArrowRight", preventDefault() {} })
   press()
   press()
-  answer(1)
+  shown(1)
   assert.equal(chosen(), 2)
   press()
-  answer(2)
-  answer(3)
-  assert.deepEqual([chosen(), asked], [3, [1, 2, 3]])
-  answer(1) // Back
+  shown(2)
+  shown(3)
+  assert.deepEqual([chosen(), sent], [3, [1, 2, 3]])
+  shown(1) // Back
   assert.equal(chosen(), 1)
+})
+
+test("of letters hidden one after another none is lost, while the answer to the first comes", () => {
+  const { made, sent, answer } = onPage(threeways)
+  const column = { family: "encoder", title: "", does: "", cannot: null, rows: [{ name: "", cells: [..."abc"] }], said: [], lines: ["", ""] }
+  const shown = (...toggled) => answer({ columns: [column], last: 1, step: 0, name: "step", text: "abc", toggled })
+  shown()
+  const { heard } = made.find((one) => one.heard.pointerover)
+  const click = (at) => heard.click({ type: "click", target: Object.assign(new globalThis.Element(), { closest: () => ({ dataset: { row: 0, at, said: -1 } }) }) })
+  click(0)
+  click(1)
+  shown(0)
+  click(2)
+  shown(0, 1)
+  assert.deepEqual(sent.map(({ places }) => places), [[0], [0, 1], [0, 1, 2]])
 })

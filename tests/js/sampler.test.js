@@ -5,6 +5,7 @@ import { test } from "node:test"
 
 import sampler from "../../ui/assets/sampler.js"
 import { distance, draw, expectedDistance, OFF, ranked, softmax, stages } from "../../ui/assets/sampler_stages.js"
+import { onPage } from "./fake.mjs"
 
 const fixed = JSON.parse(readFileSync(new URL("./stages.json", import.meta.url), "utf8"))
 const near = (a, b, by = 2e-6) => assert.ok(Math.abs(a - b) <= by, `${a} is not ${b}`)
@@ -47,45 +48,24 @@ test("total variation distance", () => {
   near(expectedDistance(Float64Array.of(0.5, 0.5)), Math.sqrt(0.5 / Math.PI))
 })
 
-/** An element, as far as the sliders need one: what it has not, it takes and forgets. */
-function fake() {
-  const held = {
-    style: { setProperty() {} }, classList: { add() {}, toggle() {} }, dataset: {}, isConnected: true, parentElement: { toggleAttribute() {} }, getContext: () => ({}), setAttribute: (name, value) => { held[name] = value },
-  }
-  return new Proxy(held, { get: (_, name) => (name in held ? held[name] : (first) => first ?? fake()) })
-}
-
 test("after Back the settings are the address's, whatever older answers come, until a slider moves", (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] })
-  const made = [], sent = []
-  let back
-  Object.assign(globalThis, {
-    location: { pathname: "/" }, requestAnimationFrame: () => 1, getComputedStyle: () => ({ getPropertyValue: () => "" }), ResizeObserver: fake, MutationObserver: fake,
-    addEventListener: (name, listener) => { back = listener },
-    document: {
-      createElement: () => { made.push(fake()); return made.at(-1) },
-      querySelector: (what) => (what.startsWith("a[") ? globalThis.location : { getAttribute: () => "notRunning" }),
-    },
+  const { made, sent, heard, answer } = onPage(sampler), packed = (numbers) => Buffer.from(numbers.buffer).toString("base64")
+  const shown = (temperature) => answer({
+    logits: packed(Float32Array.of(1, 2)), labels: ["a", "b"], seen: [], numbers: packed(Float64Array.of(0.5)),
+    settings: { ...OFF, temperature, seed: 0 }, mode: "stages", rows: 2,
   })
-  const place = fake(), packed = (numbers) => Buffer.from(numbers.buffer).toString("base64"), palette = { output: ["", ""], attention: ["", ""], quiet: ["", ""] }
-  const answer = (temperature) => sampler({
-    data: {
-      logits: packed(Float32Array.of(1, 2)), labels: ["a", "b"], seen: [], numbers: packed(Float64Array.of(0.5)),
-      settings: { ...OFF, temperature, seed: 0 }, mode: "stages", rows: 2, palette,
-    },
-    parentElement: place, key: "k", setStateValue() {}, setTriggerValue: (_, settings) => sent.push(settings.temperature),
-  })
-  answer(0.8)
+  shown(0.8)
   const slider = made.find((one) => one["aria-label"] === "Temperature")
   const move = (to) => { slider.value = to; slider.oninput() }
   move("1.5")
-  back()
+  heard.popstate()
   t.mock.timers.tick(1000)
   assert.deepEqual(sent, [], "what was moved before Back is not sent after it")
-  answer(1.5)
-  answer(0.3)
+  shown(1.5)
+  shown(0.3)
   assert.equal(slider.value, "0.3")
   move("1.2")
-  answer(0.3)
+  shown(0.3)
   assert.equal(slider.value, "1.2")
 })

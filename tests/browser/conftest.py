@@ -23,21 +23,36 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from tests.browser.server import ARGUMENTS, chromium_path, shared
 
 TIMEOUT_MS = 120_000  # for one action in the browser, on a machine that does other things as well
+MOST_LINES = 40  # of a page's text, in the report of a failed test
 
+# When the page asked the server for something, until a message comes: the script begins a little later, and on a busy machine
+# a page that looks at rest until then would pass for the answer.
+ASKED = """{
+  const send = WebSocket.prototype.send, heard = new WeakSet()
+  WebSocket.prototype.send = function (data) {
+    if (!heard.has(this)) this.addEventListener('message', () => { window.gfAsked = 0 })
+    heard.add(this)
+    window.gfAsked = performance.now()
+    return send.call(this, data)
+  }
+}"""
+UNANSWERED = "window.gfAsked > 0 && performance.now() - window.gfAsked < 5000"  # or nothing comes of it
 
-# The script has ended, nothing is faded, and nothing loads or draws, neither a component of ours nor a module of
+# A script has run and ended, nothing is faded, and nothing loads or draws, neither a component of ours nor a module of
 # Streamlit's; so for three frames in a row, since what has just arrived begins to draw in the next one.
-AT_REST = """() => {
+AT_REST = f"""() => {{
   const rests = document.querySelector('[data-testid="stApp"]')?.dataset.testScriptState === "notRunning"
+    && document.querySelector('[data-testid="stElementContainer"]') && !({UNANSWERED})
     && (document.documentElement.dataset.gfPending === "0" || !document.querySelector('[data-testid^="stBidiComponent"]'))
     && !document.querySelector('[data-stale="true"], [data-testid="stSkeleton"]')
   window.gfRested = rests ? (window.gfRested ?? 0) + 1 : 0
   if (window.gfRested < 3) return false
   window.gfRested = 0
   return true
-}"""
-MOVING = """() => ({ script: document.querySelector('[data-testid="stApp"]')?.dataset.testScriptState,
-  pending: document.documentElement.dataset.gfPending, stale: [...document.querySelectorAll('[data-stale="true"]')].map((e) => e.className) })"""
+}}"""
+MOVING = f"""() => ({{ script: document.querySelector('[data-testid="stApp"]')?.dataset.testScriptState, unanswered: {UNANSWERED},
+  pending: document.documentElement.dataset.gfPending, stale: [...document.querySelectorAll('[data-stale="true"]')].map((e) => e.className) }})"""
+TEXT = "() => (document.querySelector('[data-testid=stMain]') ?? document.body)?.innerText ?? ''"
 LINK = "address => { history.pushState({}, '', address); dispatchEvent(new PopStateEvent('popstate')) }"
 TOP = "() => document.querySelector('[data-testid=stMain]')?.scrollTo(0, 0)"
 FRAMES = """frames => new Promise((done) => {
@@ -102,6 +117,7 @@ def person(browser) -> Iterator[Any]:
     """
     context = browser.new_context(viewport={"width": 1280, "height": 800}, bypass_csp=True)
     context.set_default_timeout(TIMEOUT_MS)
+    context.add_init_script(ASKED)
     yield context
     context.close()
 
@@ -132,7 +148,9 @@ def fresh_page(context) -> Iterator[tuple[Any, list[str]]]:
 
 @pytest.fixture
 def page(context) -> Iterator[Any]:
-    """A fresh page for one test. No script of it may raise; a failed test leaves a screenshot and prints its path."""
+    """A fresh page for one test. No script of it may raise; a failed test leaves a screenshot and prints its path, and what
+    was on the screen.
+    """
     with fresh_page(context) as (page, raised):
         yield page
     assert raised == []
@@ -189,6 +207,7 @@ def reruns(tab) -> int:
 
 def follow(tab, address: str) -> None:
     """Follows a link inside the app, and waits until the script has run."""
+    settled(tab)  # the end of what the test before has asked for would pass for that of this
     before, until = _runs["ended"], time.monotonic() + TIMEOUT_MS / 1000
     tab.evaluate(TOP)  # where a click on a link of the menu ends, too
     tab.evaluate(LINK, address)
@@ -196,6 +215,13 @@ def follow(tab, address: str) -> None:
         assert time.monotonic() < until, f"nothing comes of the link to {address}"
         after_frames(tab, 1)
     settled(tab)
+
+
+def on_screen(page) -> str:
+    """A page's address, whether it is at work, and the text that it shows, as far as a report has room for it."""
+    lines = [line for line in page.evaluate(TEXT).splitlines() if line.strip()]
+    more = [f"({len(lines) - MOST_LINES} more lines)"] if len(lines) > MOST_LINES else []
+    return "\n".join([page.url, str(page.evaluate(MOVING)), *lines[:MOST_LINES], *more])
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -210,6 +236,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]):
         try:
             open_page.screenshot(path=path)
             report.sections.append(("screenshot", str(path)))
+            report.sections += [("on the screen", on_screen(one)) for one in open_page.context.pages]
             if "tab" in given:
                 open_page.goto("about:blank")  # the next test begins anew
         except Exception as error:  # the page may have crashed: that must not hide the test's own failure

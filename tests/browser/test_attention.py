@@ -9,6 +9,21 @@ from tests.browser.visit import linked
 
 READS = "model=shakespeare-classic&text=First+Citizen%3A%0ABefore+we+proceed+any+further%2C+hear+me+speak.%0A"
 
+# The second head is chosen while the server is at work on the answer to the first.
+IN_HASTE = """([first, second]) => {
+  const all = [...document.querySelectorAll('.gf-head')], app = document.querySelector('[data-testid="stApp"]')
+  window.chosen = []
+  new MutationObserver(() => {
+    const now = all.findIndex((head) => head.getAttribute('aria-pressed') === 'true')
+    if (now !== chosen.at(-1)) chosen.push(now)
+  }).observe(document.querySelector('.gf-heads-grid'), { subtree: true, attributeFilter: ['aria-pressed'] })
+  new MutationObserver((_, observer) => {
+    all[second].click()
+    observer.disconnect()
+  }).observe(app, { attributeFilter: ['data-test-script-state'] })
+  all[first].click()
+}"""
+
 
 def test_a_click_or_a_key_enlarges_a_head_on_the_same_node_and_marks_a_cell(tab, app_url):
     linked(tab, f"{app_url}/attention?{READS}&attention_sort=layer", ".gf-heads-canvas")
@@ -29,7 +44,7 @@ def test_a_click_or_a_key_enlarges_a_head_on_the_same_node_and_marks_a_cell(tab,
     expect(large).to_have_attribute("aria-label", re.compile("Head 2.2"))
     expect(head).to_have_attribute("aria-pressed", "false")
     assert all(node.evaluate("node => node.isConnected") for node in nodes)
-    # Until the server's answer to the second choice is there, an answer to the first may still put its head back.
+    # The answer brings the exact weights.
     expect(tab).to_have_url(re.compile(r"attention_layer=2"))
     settled(tab)
     cell = tab.locator(".gf-heads-pair")
@@ -43,6 +58,10 @@ def test_a_click_or_a_key_enlarges_a_head_on_the_same_node_and_marks_a_cell(tab,
     tab.keyboard.press("ArrowDown")
     expect(cell).not_to_have_text(marked)
     assert tab.locator(".gf-heads-looking").count() == 1
+    tab.evaluate(IN_HASTE, [3, 9])
+    expect(tab).to_have_url(re.compile(r"(?=.*attention_layer=2).*attention_head=1"))
+    settled(tab)
+    assert tab.evaluate("chosen") == [3, 9], "the answer to the first choice put its head back"
 
 
 def test_arcs_answer_to_pointer_keys_and_chips_without_the_server(tab, app_url):

@@ -129,6 +129,35 @@ def test_what_is_unpacked_and_drawn_is_the_recording(page, assets, name, text):
         assert by <= 4, f"{place} is {by} off"
 
 
+# Somebody types on while each answer comes, at last while one that was asked for by the button comes.
+TYPED = """async () => {
+  const field = document.querySelector('.gf-live-text')
+  const type = async (text) => {
+    field.value = text
+    field.dispatchEvent(new Event('input'))
+    await new Promise((done) => setTimeout(done, 50))
+  }
+  const answer = (turn, text, wrote = null) =>
+    window.show({ ...JSON.parse(JSON.stringify(window.data)), text, answered: window.asked[turn].id, wrote })
+  field.focus()
+  await type('To b')
+  await type('To bx')
+  answer(0, 'To b')
+  await type('To b')
+  answer(1, 'To bx')
+  answer(2, 'To b')
+  document.querySelector('.gf-live-primary').click()
+  await type('To be,')
+  answer(3, 'To be', { id: window.asked[3].id, token: 0, word: 'e', chance: 0.5 })
+  return [window.asked.map((ask) => ask.text ?? ask.do), field.value]
+}"""
+
+
+def test_an_older_answer_is_not_taken_for_what_is_typed_by_now(page, assets):
+    mount(page, assets, sent(home("To be")))
+    assert page.evaluate(TYPED) == [["To b", "To bx", "To b", "write", "To be,"], "To be,"]
+
+
 # Each question is answered at once with another text of the same size, as if a token had been written. What the
 # component waits for between two tokens is left out.
 WRITE = """() => {

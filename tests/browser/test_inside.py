@@ -29,10 +29,7 @@ def test_a_click_on_a_cell_chooses_its_neuron(tab: Page, app_url: str):
     tab.locator(".gf-figure").nth(3).scroll_into_view_if_needed()
     settled(tab)
     tab.mouse.click(*tab.evaluate(AT, [3, 2, 100]))  # the overview: layer 2, about neuron 100
-    tab.wait_for_function(
-        "new URL(location).searchParams.get('feedforward_layer') === '2' &&"
-        " !/neuron=5(&|$)/.test(location.search)"
-    )
+    expect(tab).to_have_url(re.compile(r"(?=.*feedforward_layer=2)(?!.*feedforward_neuron=5(&|$))"))
     neuron = int(re.search(r"feedforward_neuron=(\d+)", tab.url)[1])
     assert abs(neuron - 100) <= 2
     expect(tab.get_by_role("heading", name=f"Neuron {neuron} of block 2 on this text")).to_be_visible()

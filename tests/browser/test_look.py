@@ -4,8 +4,15 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser.conftest import open_bar, open_fold, settled
+from tests.browser.conftest import MOST_LINES, on_screen, open_bar, open_fold, settled
 from tests.browser.visit import linked
+
+
+def test_the_report_of_a_failed_test_says_what_was_on_the_screen(page):
+    page.set_content("<p>first</p>" + "<p>another</p>" * (MOST_LINES + 1))
+    address, state, *lines = on_screen(page).splitlines()
+    assert address == "about:blank" and "'unanswered': False" in state
+    assert lines == ["first", *["another"] * (MOST_LINES - 1), "(2 more lines)"]
 
 
 def test_the_line_of_the_bar_says_what_is_read_and_the_folds_are_in_the_link(tab, app_url):

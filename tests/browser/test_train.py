@@ -132,6 +132,7 @@ def test_an_arrow_key_goes_back_in_training_time_and_the_newest_is_followed(page
     assert page.evaluate(LASTED)
     page.get_by_role("link", name="Back to this run").click()
     button(page, "Stop").click()
+    ended(page)  # else it holds its place for as long as it may be unwatched
 
 
 ON_TOP = """what => {

@@ -62,10 +62,10 @@ test("what comes past Streamlit goes to the component of that key, if it is on t
   tell("a")
   const document = globalThis.document
   globalThis.CSS = { escape: (key) => key }
-  globalThis.document = { querySelector: (what) => (asked.push(what), what.startsWith(".st-key-here ") ? root : null) }
+  globalThis.document = { querySelector: (what) => (what.startsWith(".st") ? (asked.push(what), what.startsWith(".st-key-here ") ? root : null) : document.querySelector(what)) }
   handOut({ here: { heads: 2 }, gone: "b" })
   globalThis.document = document
-  assert.deepEqual(asked.filter((what) => what.startsWith(".st")), [".st-key-here [data-gf-part]", ".st-key-gone [data-gf-part]"])
+  assert.deepEqual(asked, [".st-key-here [data-gf-part]", ".st-key-gone [data-gf-part]"])
   assert.equal(root.dataset.gfPart, "")
   assert.deepEqual(said, ["create k", "update a true", "update [object Object] false"])
 })
@@ -91,6 +91,20 @@ test("what a newer message has overtaken does not end it", () => {
   assert.equal(said.includes("remove"), false)
   second()
   assert.equal(said.at(-1), "gone")
+})
+
+test("what was said first is sent first, though both waited", (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] })
+  const sent = []
+  let busy = true
+  const send = inTurn({ isConnected: true }, (_, value) => sent.push(value), () => busy)
+  send("chosen", 1)
+  t.mock.timers.tick(5)
+  send("chosen", 2)
+  t.mock.timers.tick(6)
+  busy = false
+  for (let ms = 0; ms < 30; ms++) t.mock.timers.tick(1)
+  assert.deepEqual(sent, [1, 2])
 })
 
 test("what it says waits for what is under way, and is dropped with its place", async () => {

@@ -3,7 +3,9 @@ import assert from "node:assert/strict"
 import { readFileSync } from "node:fs"
 import { test } from "node:test"
 
+import sampler from "../../ui/assets/sampler.js"
 import { distance, draw, expectedDistance, OFF, ranked, softmax, stages } from "../../ui/assets/sampler_stages.js"
+import { onPage } from "./fake.mjs"
 
 const fixed = JSON.parse(readFileSync(new URL("./stages.json", import.meta.url), "utf8"))
 const near = (a, b, by = 2e-6) => assert.ok(Math.abs(a - b) <= by, `${a} is not ${b}`)
@@ -44,4 +46,26 @@ test("a number next to 1 draws no token of probability 0", () => {
 test("total variation distance", () => {
   assert.equal(distance(Float64Array.of(0.5, 0.5), [10, 0], 10), 0.5)
   near(expectedDistance(Float64Array.of(0.5, 0.5)), Math.sqrt(0.5 / Math.PI))
+})
+
+test("after Back the settings are the address's, whatever older answers come, until a slider moves", (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] })
+  const { made, sent, heard, answer } = onPage(sampler), packed = (numbers) => Buffer.from(numbers.buffer).toString("base64")
+  const shown = (temperature) => answer({
+    logits: packed(Float32Array.of(1, 2)), labels: ["a", "b"], seen: [], numbers: packed(Float64Array.of(0.5)),
+    settings: { ...OFF, temperature, seed: 0 }, mode: "stages", rows: 2,
+  })
+  shown(0.8)
+  const slider = made.find((one) => one["aria-label"] === "Temperature")
+  const move = (to) => { slider.value = to; slider.oninput() }
+  move("1.5")
+  heard.popstate()
+  t.mock.timers.tick(1000)
+  assert.deepEqual(sent, [], "what was moved before Back is not sent after it")
+  shown(1.5)
+  shown(0.3)
+  assert.equal(slider.value, "0.3")
+  move("1.2")
+  shown(0.3)
+  assert.equal(slider.value, "1.2")
 })

@@ -1,9 +1,9 @@
-// The scrubber: where it stands, and that it asks one question at a time.
+// The scrubber: where it stands among the snapshots.
 import assert from "node:assert/strict"
-import { mock, test } from "node:test"
+import { test } from "node:test"
 
 import { after, marked, NEWEST, place, points, wanted, words } from "../../ui/assets/scrubber_state.js"
-import { asker, due } from "../../ui/assets/shared/play.js"
+import { due } from "../../ui/assets/shared/play.js"
 
 const STEPS = [0, 10, 20, 30]
 
@@ -52,36 +52,4 @@ test("steps that are due, and no catching up", () => {
   assert.deepEqual(due(99, 10), { steps: 0, used: 0 })
   assert.deepEqual(due(250, 10), { steps: 2, used: 200 })
   assert.deepEqual(due(60_000, 10), { steps: 20, used: 60_000 })
-})
-
-test("one question at a time; what is wanted by then comes after the answer", () => {
-  mock.timers.enable({ apis: ["setTimeout"] })
-  let now = 1000
-  mock.method(performance, "now", () => now)
-  let want = 1
-  const sent = []
-  const one = asker(() => want, (question) => sent.push(question), 100)
-  one.ask()
-  for (want = 2; want < 5; want++) one.ask()
-  want = 4
-  assert.deepEqual(sent, [1])
-  assert.equal(one.answered(3), false) // an older message
-  assert.equal(one.answered(1), false)
-  assert.deepEqual(sent, [1, 4])
-  assert.equal(one.answered(4), true)
-  one.ask()
-  assert.deepEqual(sent, [1, 4]) // it is answered already
-  want = 5
-  one.ask()
-  want = 6
-  now += 100
-  mock.timers.tick(100) // no answer has come
-  assert.deepEqual(sent, [1, 4, 5, 6])
-  one.forget()
-  assert.equal(one.waiting(), false)
-  one.settle(7)
-  want = 7
-  one.ask()
-  assert.deepEqual(sent, [1, 4, 5, 6])
-  mock.reset()
 })

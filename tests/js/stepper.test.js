@@ -76,6 +76,18 @@ test("it shows the step of an address to which Back or a link led, also after th
   assert.equal(self.at, 7)
 })
 
+test("an answer from before Back is not taken for the address's", () => {
+  const { self } = made(2, 9)
+  for (const [address, older, shown, newer] of [["?at=5", 7, 5, 5], ["", 7, 7, 0]]) {
+    globalThis.location.href = `http://here/page${address}`
+    led()
+    self.update({ name: "at", step: older, last: 9 })
+    assert.equal(self.at, shown)
+    self.update({ name: "at", step: newer, last: 9 })
+    assert.equal(self.at, newer)
+  }
+})
+
 for (const [words, step, loops, shows] of [["at the end", 3, false, 6], ["before the end", 2, false, 2], ["at the end of one that loops", 3, true, 3]])
   test(`with a longer text who was ${words} is at step ${shows}`, () => {
     const { self } = made(step, 3, { loops })

@@ -9,7 +9,6 @@ import { asker } from "./shared/play.js"
 /** @typedef {{ range: number[], _offset: number, _length: number }} Axis as Plotly has laid it out */
 /** @typedef {[number, number]} Point */
 
-const PATIENCE_MS = 1500 // an answer that has not come by then is not waited for any longer
 const HAND_PX = 4 // a hand that moves less has clicked
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }
 
@@ -52,27 +51,25 @@ export const movable = (/** @type {any} */ message) => message.figure.data.find(
 export function handles(root, figure, send) {
   const self = {
     layer: within(root, "div", "gf-points"), cells: /** @type {HTMLButtonElement[]} */ ([]), points: /** @type {Point[]} */ ([]),
-    moves: /** @type {Moves} */ ({}), holding: false, axes: () => axesOf(figure),
+    moves: /** @type {Moves} */ ({}), message: /** @type {any} */ (null), holding: false, axes: () => axesOf(figure),
   }
-  const question = asker(() => written(self.points), send, PATIENCE_MS)
+  const question = asker(() => written(self.points), send, () => { received(self.message); place() })
   const change = (/** @type {Point[]} */ points) => {
     self.points = points
     lay(self)
     question.ask()
   }
   const make = (/** @type {number} */ i) => handle(self, i, change)
-  return {
-    received(/** @type {any} */ message) {
-      const trace = movable(message), texts = trace?.customdata ?? [], shown = texts.join(", ")
-      self.moves = trace?.meta.moves ?? self.moves
-      if (question.waiting()) {
-        if (!question.answered(shown)) return // it was drawn before the last move
-      } else question.settle(shown)
-      if (!self.holding) self.points = read(texts)
-      resize(self.cells, self.points.length, make)
-    },
-    place: () => { if (self.axes()) lay(self) },
+  const place = () => { if (self.axes()) lay(self) }
+  function received(/** @type {any} */ message) {
+    const trace = movable(message), texts = trace?.customdata ?? []
+    self.message = message
+    self.moves = trace?.meta.moves ?? self.moves
+    if (!question.answered(texts.join(", "))) return // it was drawn before the last move
+    if (!self.holding) self.points = read(texts)
+    resize(self.cells, self.points.length, make)
   }
+  return { received, place }
 }
 
 /** The axes as Plotly has laid them out; pixels count from the top of a figure, so the y axis is turned round. */

@@ -42,7 +42,7 @@ function create(place, _, signal) {
   const ready = within(root, "div", "gf-sampler-ready", "", { role: "group", "aria-label": "Presets", "data-unsaved": "" })
   const body = within(root, "div", "gf-sampler-body"), controls = within(body, "div", "gf-sampler-controls"), main = within(body, "div", "gf-sampler-main")
   const self = { root, main, inputs: {}, settings: null, timer: 0, frame: 0, playing: 0, count: 1000, rows: [], send: null, mode: "", tick: null, led: false, paint: () => paint(self) }
-  addEventListener("popstate", () => { self.led = true }, { signal }) // to another address, whose settings are the server's to say
+  addEventListener("popstate", () => { self.led = true; clearTimeout(self.timer) }, { signal }) // to another address, whose settings are the server's to say
   for (const [name, values] of Object.entries(READY)) {
     ready.append(button(name, name, () => change(self, { ...OFF, ...values, penalty_last: self.settings.penalty_last, seed: self.settings.seed })))
   }
@@ -71,6 +71,7 @@ function create(place, _, signal) {
 }
 
 function change(self, values, source) {
+  self.led = false
   Object.assign(self.settings, values)
   show(self, source)
   clearTimeout(self.timer)
@@ -222,7 +223,6 @@ function table(self) {
 
 function update(self, /** @type {Data} */ data, fresh) {
   if (fresh || self.led) self.settings = { ...data.settings } // later they are the hand's: the server's are those of a moment ago
-  self.led = false
   self.settings.seed = data.settings.seed
   self.logits = numbers(data.logits, Float32Array)
   self.numbers = numbers(data.numbers, Float64Array)

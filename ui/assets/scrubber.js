@@ -20,7 +20,6 @@ import { after, place, wanted } from "./scrubber_state.js"
  */
 
 const SETTLE_MS = 250 // the hand has rested for so long: now the page follows, with its address, its answer and its tables
-const ANSWER_MS = 1500 // a picture that has not come by then is not waited for any longer
 const REST_MS = 120 // while it plays, a picture stands so long at least
 
 function create(parent) {
@@ -35,8 +34,8 @@ function create(parent) {
     marks: [], steps: [], losses: [], run: "", index: 0, playing: false, filming: false, send: null, question: null, shown: NaN, drew: () => {},
     frames: "", pictures: null, picture: null, resting: 0, rested: () => {},
   }
-  self.pictures = asker(() => wanted(self.steps, self.index), (step) => pictured(self, step), ANSWER_MS)
-  self.question = asker(() => wanted(self.steps, self.index), (step) => self.trigger("step", step), ANSWER_MS) // an event: the server keeps the step (ui/training_step.py)
+  self.pictures = asker(() => wanted(self.steps, self.index), (step) => pictured(self, step), () => {})
+  self.question = asker(() => wanted(self.steps, self.index), (step) => self.trigger("step", step), () => self.again()) // an event: the server keeps the step (ui/training_step.py)
   self.slider.oninput = () => { stop(self); go(self, Number(self.slider.value)) }
   self.button.onclick = () => (self.playing ? stop(self) : play(self))
   self.film.onclick = () => filmed(self)
@@ -108,16 +107,17 @@ async function filmed(self) {
   self.filming = true
   const before = wanted(self.steps, self.index), { steps, run } = self
   const show = (step) => new Promise((resolve, reject) => {
+    const index = () => place(self.steps, step)
     const timer = setTimeout(() => { clearInterval(again); reject(new Error("no picture")) }, PATIENCE_MS)
-    const again = setInterval(() => { self.question.forget(); self.question.settle(null); self.question.ask() }, AGAIN_MS)
+    const again = setInterval(() => { self.question.forget(); go(self, index()) }, AGAIN_MS)
     self.drew = () => {
-      if (self.question.waiting() || self.shown !== wanted(self.steps, self.index)) return
+      if (self.question.waiting() || self.shown !== wanted(self.steps, index())) return
       clearTimeout(timer)
       clearInterval(again)
       self.drew = () => {}
       resolve(said(self, self.index))
     }
-    go(self, place(self.steps, step))
+    go(self, index())
     self.drew()
   })
   const { film } = await import("./film.js")
@@ -133,11 +133,11 @@ function draw(self) {
 }
 
 function update(self, /** @type {Data} */ data, fresh) {
-  const moving = !fresh && self.run === data.run && (self.question.waiting() || self.resting !== 0)
+  const waited = self.question.waiting(), moving = !fresh && self.run === data.run && (waited || self.resting !== 0)
   self.index = after(self, data, moving)
   Object.assign(self, { run: data.run, steps: data.steps, losses: data.losses, shown: data.shown, marks: data.marks ?? [], frames: data.frames })
-  if (!moving) self.question.settle(data.shown)
-  if (self.question.answered(data.shown) && self.playing) frames(() => 1000 / REST_MS, () => { advance(self); return false })
+  if (!moving) self.question.forget()
+  if (self.question.answered(data.shown) && waited && self.playing) frames(() => 1000 / REST_MS, () => { advance(self); return false })
   draw(self)
   settled(self)
   self.drew()
@@ -148,7 +148,7 @@ function settled(self) {
   const step = wanted(self.steps, self.index)
   if (self.shown !== step && self.frames && self.picture?.step === step) handOut(self.picture.parts)
   else self.picture = null
-  if (!self.pictures.waiting()) self.pictures.settle(self.picture ? step : self.shown)
+  if (!self.pictures.waiting()) self.pictures.answered(self.picture ? step : self.shown)
 }
 
 function remove(self) {

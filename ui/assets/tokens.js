@@ -5,6 +5,7 @@ import { shade } from "./shared/colours.js"
 import { around, resize, within, write } from "./shared/dom.js"
 import { target } from "./shared/keys.js"
 import { component } from "./shared/mount.js"
+import { asker } from "./shared/play.js"
 import { sideOf } from "./shared/theme.js"
 
 /**
@@ -20,7 +21,9 @@ import { sideOf } from "./shared/theme.js"
 
 function create(place) {
   const root = within(place, "div", "gf-tokens", "", { role: "listbox", tabindex: 0 })
+  /** @type {any} */
   const self = { root, cells: [], index: 0 }
+  self.question = asker(() => self.index, (index) => self.trigger("index", index), () => self.again())
   root.addEventListener("click", (event) => {
     const cell = around(event, ".gf-token")
     if (cell) choose(self, self.cells.indexOf(cell))
@@ -38,7 +41,7 @@ function choose(self, index) {
   if (index < 0 || index >= self.cells.length || index === self.index) return
   self.index = index
   mark(self)
-  self.trigger("index", index)
+  self.question.ask()
 }
 
 function mark(self) {
@@ -51,6 +54,7 @@ function mark(self) {
 
 function update(self, /** @type {Data} */ data, _, key) {
   self.root.setAttribute("aria-label", data.label)
+  if (data.tokens.length !== self.cells.length) self.question.forget()
   resize(self.cells, data.tokens.length, (i) => within(self.root, "span", "gf-token", "", { role: "option", id: `gf-token-${key}-${i}` }))
   const side = sideOf(self.root)
   self.cells.forEach((cell, i) => {
@@ -58,7 +62,7 @@ function update(self, /** @type {Data} */ data, _, key) {
     cell.title = data.hints ? data.hints[i] : `${data.tokens[i]} at position ${i}`
     Object.assign(cell.style, data.values ? shade(data.palette, data.values[i], side) : { background: "", color: "" })
   })
-  self.index = data.index
+  if (self.question.answered(data.index)) self.index = data.index
   mark(self)
 }
 

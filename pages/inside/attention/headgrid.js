@@ -10,6 +10,7 @@ import { around, element, resize, within, write } from "../../../ui/assets/share
 import { pointerMoved } from "../../../ui/assets/shared/keys.js"
 import { component } from "../../../ui/assets/shared/mount.js"
 import { bytes, numbers } from "../../../ui/assets/shared/numbers.js"
+import { asker } from "../../../ui/assets/shared/play.js"
 import { saveTools } from "../../../ui/assets/shared/save.js"
 import { sideOf, themed } from "../../../ui/assets/shared/theme.js"
 
@@ -46,6 +47,7 @@ function create(place) {
   const large = createLarge(within(root, "div", "gf-heads-large"))
   /** @type {any} */
   const self = { root, large, grid, legend, keys: [], labels: [], buttons: [], shown: [], layers: 0, heads: 0, chosen: -1, told: -1, text: "", laid: "", pixels: null, theme: "" }
+  self.question = asker(() => self.chosen, (index) => self.trigger("chosen", `${Math.floor(index / self.heads)},${index % self.heads}`), () => self.again())
   const at = (event) => self.buttons.indexOf(around(event, ".gf-head"))
   grid.addEventListener("click", (event) => {
     const index = at(event)
@@ -53,7 +55,7 @@ function create(place) {
     self.chosen = index
     mark(self)
     tell(self, index)
-    self.trigger("chosen", `${Math.floor(index / self.heads)},${index % self.heads}`)
+    self.question.ask()
   })
   grid.addEventListener("pointermove", (event) => pointerMoved(self, event) && tell(self, at(event)))
   grid.addEventListener("pointerleave", () => { self.pointer = null; tell(self, self.chosen) })
@@ -113,6 +115,7 @@ function reveal(self) {
 }
 
 function rebuild(self, { layers, heads }) {
+  self.question.forget()
   Object.assign(self, { layers, heads, laid: "" })
   self.grid.replaceChildren()
   self.grid.style.setProperty("--heads", heads)
@@ -196,10 +199,11 @@ function update(self, /** @type {Data} */ data) {
   self.grid.setAttribute("aria-label", data.alt)
   // What is written on a button begins its name: who speaks to the computer says what is seen.
   self.buttons.forEach((button, index) => button.setAttribute("aria-label", `${button.textContent.trim()}: ${data.hints[index]}`))
-  const chosen = data.chosen[0] * data.heads + data.chosen[1], moved = chosen !== self.chosen
-  self.sent = self.chosen = chosen
+  const before = self.chosen
+  self.sent = data.chosen[0] * data.heads + data.chosen[1]
+  if (self.question.answered(self.sent)) self.chosen = self.sent
   mark(self)
-  if (moved) reveal(self)
+  if (self.chosen !== before) reveal(self)
   const focused = self.buttons.indexOf(document.activeElement)
   tell(self, focused >= 0 ? focused : self.chosen)
 }

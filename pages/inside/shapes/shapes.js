@@ -23,7 +23,6 @@ import { paint } from "../../../ui/assets/shared/theme.js"
  * @property {string} alt
  */
 
-const ANSWER_MS = 1500 // a picture that has not come by then is not waited for any longer
 const PLAY_MS = 700
 
 function create(parent, _, signal) {
@@ -35,7 +34,7 @@ function create(parent, _, signal) {
   const moved = () => go(self, self.order[self.steps.at])
   self.steps = createStepper({ unit: "step", label: "Step of the forward pass", play: "Play", ms: PLAY_MS, moved }, signal)
   root.append(strip, self.steps.bar, list, card)
-  self.question = asker(() => self.index, (step) => self.trigger("step", step), ANSWER_MS)
+  self.question = asker(() => self.index, (step) => self.trigger("step", step), () => self.again())
   list.addEventListener("keydown", (event) => {
     const to = target(event.key, self.steps.at, self.steps.last)
     if (to === undefined || event.target !== list) return
@@ -212,15 +211,11 @@ function update(self, /** @type {Data} */ data, fresh, key) {
     self.steps.pause()
     self.source = data.source
     question.forget()
-    question.settle(data.shown)
     self.index = data.shown
     self.open = (place(self, data.shown).block ?? 0) > 0
     build(self)
-  } else if (!question.waiting() && self.index !== data.shown && question.asked !== data.shown) {
-    question.settle(data.shown)
-    self.index = data.shown
   }
-  question.answered(data.shown)
+  if (question.answered(data.shown)) self.index = data.shown
   if (changed || self.drawnSide !== side || self.last !== self.index) show(self)
   self.drawnSide = side
   self.last = self.index

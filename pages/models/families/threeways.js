@@ -4,6 +4,7 @@
 import { around, resize, within, write } from "../../../ui/assets/shared/dom.js"
 import { target } from "../../../ui/assets/shared/keys.js"
 import { component } from "../../../ui/assets/shared/mount.js"
+import { asker } from "../../../ui/assets/shared/play.js"
 import { saveTools } from "../../../ui/assets/shared/save.js"
 import { createStepper } from "../../../ui/assets/shared/stepper.js"
 import { paint } from "../../../ui/assets/shared/theme.js"
@@ -26,7 +27,8 @@ const TICK_MS = 520
 function create(place, _, signal) {
   const root = within(place, "div", "gf-three")
   /** @type {any} */
-  const self = { root, data: null, columns: [] }
+  const self = { root, data: null, columns: [], toggled: [] }
+  self.question = asker(() => self.toggled.join(), () => self.trigger("clicked", { text: self.data.text, places: self.toggled }), () => self.again())
   const moved = () => { forget(self); draw(self) }
   self.steps = createStepper({ unit: "step", label: "Writing step", play: "Play: all three write", ms: TICK_MS, moved }, signal)
   self.steps.bar.append(saveTools(root, () => "three-families", () => table(self)))
@@ -84,8 +86,8 @@ function column(self, index) {
 }
 
 function hide(self, place) {
-  self.data.toggled = turned(self.data.toggled, place)
-  self.trigger("clicked", { text: self.data.text, places: self.data.toggled })
+  self.toggled = turned(self.toggled, place)
+  self.question.ask()
 }
 
 /** Cells in words of these many: a line breaks between two words, inside one only where it is longer than a line. */
@@ -152,8 +154,9 @@ function table(self) {
 }
 
 function update(self, /** @type {Data} */ data) {
-  if (self.data && self.data.text !== data.text) forget(self)
+  if (self.data && self.data.text !== data.text) { forget(self); self.question.forget() }
   self.data = data
+  if (self.question.answered(data.toggled.join())) self.toggled = data.toggled
   self.steps.update(data)
   draw(self)
 }

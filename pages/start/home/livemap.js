@@ -335,8 +335,9 @@ function update(self, data, fresh) {
   Object.assign(self, { palette: data.palette, model: data.model, parts: data.parts, panel: data.panel, say: data.say })
   if (fresh && Object.hasOwn(data.parts, data.part ?? "")) self.part = data.part
   take(self, data, fresh)
-  self.text = data.text
-  if (document.activeElement !== self.field || self.playing || data.wrote?.id === data.answered) self.field.value = data.text.replaceAll("\n", "⏎")
+  const answered = self.waiting && data.answered === self.waiting.id, newest = answered ? !self.next : !self.waiting
+  if (newest) self.text = data.text // else another is written by now
+  if (newest && (document.activeElement !== self.field || self.playing || data.wrote?.id === data.answered)) self.field.value = data.text.replaceAll("\n", "⏎")
   if (document.activeElement !== self.field) self.field.scrollLeft = self.field.scrollWidth // what was written last is seen
   self.field.setAttribute("aria-label", data.panel.writes)
   self.field.placeholder = data.panel.writes
@@ -347,8 +348,8 @@ function update(self, data, fresh) {
   drawBars(self)
   if (!self.playing && !self.course.playing) summarise(self) // who listens is not told of every token
   refresh(self)
-  if (self.waiting && data.answered === self.waiting.id) { self.waiting = null; clearTimeout(self.retry); goOn(self) }
-  else if (!self.waiting) goOn(self)
+  if (answered) { self.waiting = null; clearTimeout(self.retry) }
+  if (!self.waiting) goOn(self)
   takeCourse(self, data)
   self.box.firstChild.setAttribute("aria-live", self.playing || self.course.playing ? "off" : "polite")
   self.root.dataset.answered = data.answered ?? ""

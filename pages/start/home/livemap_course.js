@@ -37,7 +37,7 @@ export function takeCourse(self, data) {
   const { course } = self, sent = data.course
   course.box.hidden = !sent
   if (!sent) return
-  const moving = self.waiting?.what.do === "step" && data.answered !== self.waiting.id // the hand is further already
+  const moving = [self.waiting?.what, self.next].some((what) => what?.do === "step") // the hand is further already
   Object.assign(course, { steps: sent.steps, losses: sent.losses, marks: sent.marks, model: sent.model, on: sent.on, textId: data.text_id, wanted: undefined })
   if (sent.on) {
     course.cache.delete(data.picture.name)

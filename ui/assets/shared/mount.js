@@ -12,8 +12,9 @@ import { running } from "./dom.js"
  * @property {(name: string, value: any) => void} setStateValue
  * @property {(name: string, value: any) => void} setTriggerValue
  *
- * What a component remembers. `root` is its lasting element; `send` and `trigger` tell the server.
- * @typedef {{ root: HTMLElement, send?: Message["setStateValue"], trigger?: Message["setTriggerValue"], [field: string]: any }} Self
+ * What a component remembers. `root` is its lasting element; `send` and `trigger` tell the server, `again`
+ * takes the server's last message once more.
+ * @typedef {{ root: HTMLElement, send?: Message["setStateValue"], trigger?: Message["setTriggerValue"], again?: () => void, [field: string]: any }} Self
  *
  * @typedef {object} Life
  * @property {(place: HTMLElement, key: string, signal: AbortSignal) => Self} create puts `root` into its place; `signal` ends what goes on outside of `root`: listeners, players
@@ -23,10 +24,14 @@ import { running } from "./dom.js"
 
 const PATIENCE_MS = 30_000, OFTEN_MS = 10
 
+/** @type {{ place: HTMLElement, say: () => void, busy: () => boolean, until: number }[]} What waits to be sent, the oldest first. */
+const line = []
+let timer = /** @type {any} */ (0)
+
 /**
- * Sends what a component has to say while nothing else is under way. Streamlit 1.67 takes a request of a part of the page together
- * with the one for another page that waits, and the click that led there is lost; one that comes while that page is being made leaves
- * it blank. So it waits for as long as a busy machine may take.
+ * Sends what components have to say while nothing else is under way, in the order in which they said it. Streamlit 1.67 takes a
+ * request of a part of the page together with the one for another page that waits, and the click that led there is lost; one that
+ * comes while that page is being made leaves it blank. So it waits for as long as a busy machine may take.
  * @template {(name: string, value: any) => void} Send
  * @param {HTMLElement} place
  * @param {Send} send
@@ -35,13 +40,19 @@ const PATIENCE_MS = 30_000, OFTEN_MS = 10
  */
 export function inTurn(place, send, busy = running) {
   return (name, value) => {
-    const until = Date.now() + PATIENCE_MS
-    const go = () => {
-      if (busy() && Date.now() < until) setTimeout(go, OFTEN_MS)
-      else if (place.isConnected) send(name, value)
-    }
-    go()
+    line.push({ place, say: () => send(name, value), busy, until: Date.now() + PATIENCE_MS })
+    if (!timer) go()
   }
+}
+
+function go() {
+  const [{ place, say, busy, until }] = line
+  timer = 0
+  if (!busy() || Date.now() >= until) {
+    line.shift()
+    if (place.isConnected) say()
+  }
+  if (line.length && !timer) timer = setTimeout(go, OFTEN_MS) // of two parts of the page that ask in one moment, Streamlit draws the first
 }
 
 /**
@@ -73,7 +84,8 @@ export function component({ create, update, remove }) {
       root.addEventListener("gf-message", (/** @type {CustomEvent} */ event) => update(held.self, event.detail, false, name))
     }
     const { self } = held, turn = ++held.turn
-    Object.assign(self, { send: inTurn(parentElement, setStateValue), trigger: inTurn(parentElement, setTriggerValue) })
+    const again = () => { if (parentElement.isConnected) update(self, data, false, name) }
+    Object.assign(self, { send: inTurn(parentElement, setStateValue), trigger: inTurn(parentElement, setTriggerValue), again })
     update(self, data, fresh, name)
     return () => {
       // Streamlit ends a message's drawing also where the next message has overtaken it: then the place is still there.

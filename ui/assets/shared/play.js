@@ -1,6 +1,7 @@
 // @ts-check
 // What moves by itself, and what the server is asked meanwhile. Only `playButton`, `still` and `keepInLink` touch the page.
 
+import { running } from "./dom.js"
 import { amended, amendNow, sceneOf } from "./history.js"
 
 /** Whether the person asked for less motion. */
@@ -62,43 +63,55 @@ export function frames(rate, step, burst = 8) {
   return { stop: () => { going = false; cancelAnimationFrame(frame) } }
 }
 
+const LOOK_MS = 150, LOOKS = 10 // at a server at rest: a question that it has not answered by then is lost
+
 /**
- * One question at a time: moves faster than the answers would otherwise interrupt each of them. `wanted` says what should
- * be asked now; `ask` sends it unless an answer is awaited; `answered` says what the server has drawn, and asks for what is
- * wanted by then. An answer that has not come after `patience` milliseconds is not waited for any longer.
+ * What a hand chooses and the server answers, one question at a time: moves faster than the answers would otherwise interrupt
+ * each of them, and an older answer would put back what was chosen before. `wanted` says what the hand wants now; `ask` sends it
+ * unless an answer is awaited; `answered` says what the server has drawn, and asks for what is wanted by then. Where no answer
+ * has come though the server rests, the server is right: `lost` has its last message drawn again.
  * @template Question
  * @param {() => Question} wanted
  * @param {(question: Question) => void} send
- * @param {number} patience
+ * @param {() => void} lost
+ * @param {() => boolean} [busy]
  */
-export function asker(wanted, send, patience) {
-  let asked = /** @type {Question | null} */ (null), since = 0, timer = /** @type {any} */ (0)
-  const waiting = () => since > 0
+export function asker(wanted, send, lost, busy = running) {
+  let asked = /** @type {Question | null} */ (null), waits = false, timer = /** @type {any} */ (0)
   function ask() {
     const question = wanted()
-    if ((since && performance.now() - since < patience) || question === asked) return
+    if (waits || question === asked) return
     asked = question
-    since = performance.now()
-    clearTimeout(timer)
-    timer = setTimeout(() => { since = 0; ask() }, patience)
+    waits = true
+    look(LOOKS)
     send(question)
+  }
+  function look(/** @type {number} */ looks) {
+    timer = setTimeout(() => {
+      if (busy()) return look(LOOKS)
+      if (looks > 1) return look(looks - 1)
+      waits = false
+      ask()
+      if (!waits) lost()
+    }, LOOK_MS)
+  }
+  function end() {
+    waits = false
+    clearTimeout(timer)
   }
   return {
     ask,
-    waiting,
-    get asked() { return asked },
-    /** The server drew this by itself, so it need not be asked for it. @param {Question} question */
-    settle(question) { asked = question },
-    /** Nothing is waited for any more. */
-    forget() { since = 0; clearTimeout(timer) },
-    /** Returns whether this was the answer that was awaited, and nothing else is wanted. @param {Question} shown */
+    waiting: () => waits,
+    /** Nothing is waited for any more, and what the server shows is not known. */
+    forget() { end(); asked = null },
+    /** Returns whether what the server drew is to be shown: not while an answer is awaited, or another is wanted by then. @param {Question} shown */
     answered(shown) {
-      if (!waiting() || shown !== asked) return false
-      since = 0
-      clearTimeout(timer)
-      if (wanted() === asked) return true
-      ask()
-      return false
+      if (waits && shown !== asked) return false
+      const awaited = waits
+      end()
+      asked = shown
+      if (awaited) ask()
+      return !waits
     },
   }
 }

@@ -86,7 +86,7 @@ export function createStepper({ play, ms, ends = false, loops = false, moved, re
     rested()
   }
 
-  /** Shows the step that the address names, after a link or Back. What the server draws next is that address's, too. */
+  /** Shows the step that the address names, after a link or Back, until the server has drawn that or the hand moves on. */
   function led() {
     if (!name) return
     pause()
@@ -109,10 +109,10 @@ export function createStepper({ play, ms, ends = false, loops = false, moved, re
    */
   function update(data) {
     const ended = !loops && self.at >= self.last
-    const step = self.at === null ? keptInLink(data.name, data.step) : isLed ? data.step : ended ? data.last : self.at
+    const step = self.at === null ? keptInLink(data.name, data.step) : isLed ? inLink(name, data.step) : ended ? data.last : self.at
     name = data.name ?? ""
     sent = data.step
-    isLed = false
+    isLed &&= inLink(name, NaN) !== data.step
     self.last = data.last
     self.at = Math.min(step, data.last)
   }

@@ -169,6 +169,8 @@ def test_on_a_phone_the_run_comes_first_and_can_be_held(page: Page, app_url: str
     assert chart < controls
     bar.get_by_role("button", name="Pause").click()
     bar.get_by_role("button", name="Resume").wait_for()
+    button(page, "Stop").click()
+    ended(page)
 
 
 # A browser so busy that what was pressed is sent late.

@@ -7,7 +7,7 @@ import tokens from "../../ui/assets/tokens.js"
 import { asker } from "../../ui/assets/shared/play.js"
 import { onPage } from "./fake.mjs"
 
-const LOST_MS = 1500, LOOK_MS = 150 // with a server at rest; between two looks at it
+const OTHER_MS = 1500, LOST_MS = 5000, LOOK_MS = 500 // with a server at rest; between two looks at it
 
 let hand = 0, busy = false, sent = [], lost = 0, one
 
@@ -49,9 +49,11 @@ test("while an answer is awaited no other is taken; where none is, the server is
 
 test("a question that a server at rest does not answer is given up for what is wanted by then, else for what the server shows", () => {
   choose(1, 2)
-  pass(LOST_MS)
+  pass(OTHER_MS)
   assert.deepEqual([sent, lost], [[1, 2], 0])
-  pass(LOST_MS)
+  pass(LOST_MS - LOOK_MS)
+  assert.deepEqual([one.waiting(), one.answered(0), lost], [true, false, 0])
+  pass(LOOK_MS)
   assert.deepEqual([sent, lost, one.waiting()], [[1, 2], 1, false])
   assert.equal(one.answered(0), true)
   pass(9 * LOST_MS)
@@ -63,7 +65,7 @@ test("while the server is at work the answer may still come, however long that t
   choose(1, 2)
   pass(9 * LOST_MS)
   busy = false
-  pass(LOST_MS / 2)
+  pass(OTHER_MS - LOOK_MS)
   assert.deepEqual([sent, one.answered(0), lost], [[1], false, 0])
 })
 

@@ -63,13 +63,14 @@ export function frames(rate, step, burst = 8) {
   return { stop: () => { going = false; cancelAnimationFrame(frame) } }
 }
 
-const LOOK_MS = 150, LOOKS = 10 // at a server at rest: a question that it has not answered by then is lost
+const LOOK_MS = 500 // at whether the server rests
+const OTHER = 3, LOST = 10 // looks in a row at a server at rest: then another question is asked; then this one is lost
 
 /**
  * What a hand chooses and the server answers, one question at a time: moves faster than the answers would otherwise interrupt
  * each of them, and an older answer would put back what was chosen before. `wanted` says what the hand wants now; `ask` sends it
  * unless an answer is awaited; `answered` says what the server has drawn, and asks for what is wanted by then. Where no answer
- * has come though the server rests, the server is right: `lost` has its last message drawn again.
+ * comes though the server rests, what is wanted by then is asked, or else the server is right: `lost` has its last message drawn again.
  * @template Question
  * @param {() => Question} wanted
  * @param {(question: Question) => void} send
@@ -83,16 +84,16 @@ export function asker(wanted, send, lost, busy = running) {
     if (waits || question === asked) return
     asked = question
     waits = true
-    look(LOOKS)
+    look(0)
     send(question)
   }
-  function look(/** @type {number} */ looks) {
+  function look(/** @type {number} */ before) {
     timer = setTimeout(() => {
-      if (busy()) return look(LOOKS)
-      if (looks > 1) return look(looks - 1)
+      const rests = busy() ? 0 : before + 1, other = wanted() !== asked
+      if (rests < (other ? OTHER : LOST)) return look(rests)
       waits = false
-      ask()
-      if (!waits) lost()
+      if (other) ask()
+      else lost()
     }, LOOK_MS)
   }
   function end() {

@@ -16,9 +16,9 @@ import traceback
 from functools import lru_cache
 from typing import IO, Any, NoReturn
 
-from engine.checkpoints import model_with
 from engine.data.progress import Progress
 from engine.errors import GlassformerError
+from engine.model import build
 from engine.training.numerics import share_memory
 from runs.packing import Unsendable, pack, receive, send, unpack
 from runs.process_guards import die_with, end_first
@@ -103,7 +103,9 @@ def made(kind: str, what: Any) -> Any:
         return published.model if is_model else published.tokenizer
     if kind == "model":
         config, parts, weights, training, learns = what
-        return model_with(config, weights, parts=parts).train(training).requires_grad_(learns)
+        model = build(config, device="meta", parts=parts)
+        model.load_state_dict(weights, assign=True)
+        return model.train(training).requires_grad_(learns)
     return what
 
 
@@ -116,10 +118,11 @@ def _published(name: str, path: str) -> Any:
 
 def measure(order: bytes, held: dict[int, Any], inbox: Inbox, outbox: Outbox) -> None:
     """Does a measurement to its end, or until it is left, and says how it ended."""
-    number, left, new, call = unpack(order)
+    number, left, descriptions, call = unpack(order)
     for each in left:
         held.pop(each, None)
     outbox.begin()
+    new = unpack(descriptions)
     try:
         held.update({each: made(*description) for each, description in new.items()})
         function, args, keywords = unpack(call, held)
@@ -132,8 +135,10 @@ def measure(order: bytes, held: dict[int, Any], inbox: Inbox, outbox: Outbox) ->
         steps.close()
         outbox.send("left")
     except Exception as error:
+        for each in new:  # as the server does
+            held.pop(each, None)
         if isinstance(error, GlassformerError) and not isinstance(error, Unsendable):
-            return outbox.send("refused", str(error))
+            return outbox.send("refused", str(error), "")
         outbox.send("fault", f"{type(error).__name__}: {error}", traceback.format_exc())
 
 

@@ -1,8 +1,5 @@
 """Measurements in processes of their own, where they do not hold the lock of the Python that draws pages.
 
-    measurers = Measurers(1)
-    steps = measurers.steps(partial(patch, model, prompts, "z"))  # as patch(model, prompts, "z"), elsewhere
-
 What travels is a `partial` of a function of `engine` or `studies`, its arguments written by `runs.packing`. A
 model is sent once and held there by a number; a published model goes by its name, and its weights are mapped.
 A function that cannot travel, or finds no process ready, runs in the thread that asks.
@@ -40,7 +37,7 @@ ROOT = Path(__file__).resolve().parents[1]
 HELD = 8  # models and texts that one process holds, at most
 BEAT_SECONDS = 0.2  # after which who listens looks whether the result is still wanted
 SILENT_SECONDS = 20.0  # without a sign of life: the process is ended
-LEAVE_SECONDS = 2.0  # that a step may still take once it is not wanted
+LEAVE_SECONDS = 10.0  # that a step may still take once it is not wanted
 RETRY_SECONDS = 30.0  # after a process that could not start
 GONE = "The process that measured this was ended from outside, perhaps for want of memory. Measure it again."
 
@@ -134,6 +131,7 @@ class Measurer:
         self._most = most  # bytes that it holds
         self.ready = self.ended = self.busy = False
         self._held: OrderedDict[int, int] = OrderedDict()  # the numbers of what it holds, and their bytes
+        self._new: tuple[int, ...] = ()  # of them, those that came with its measurement
         self._number = 0  # of its measurement
         self._quiet = 0.0  # seconds since it last said anything, counted while its result is waited for
         self._went_on = 0.0
@@ -168,17 +166,18 @@ class Measurer:
             return number
 
         call = pack((measure.func, measure.args, measure.keywords), refer)
-        new = {number: _described(value) for number, value in needed.items() if number not in self._held}
         sizes = {number: _size(value) for number, value in needed.items()}
         if sum(sizes.values()) > self._most:
             raise Unsendable(f"{sum(sizes.values()):,} bytes of models and texts")
-        left = self._make_room(sizes)
+        new = {number: _described(value) for number, value in needed.items() if number not in self._held}
+        described = pack(new)
+        self._new, left = tuple(new), self._make_room(sizes)
         self._number += 1
         self._quiet, self._went_on = 0.0, time.monotonic()
         stuck = threading.Timer(SILENT_SECONDS, self._process.kill)  # a process that is stopped reads nothing
         stuck.start()
         try:
-            self._send(b"o" + pack((self._number, left, new, call)))
+            self._send(b"o" + pack((self._number, left, described, call)))
         finally:
             stuck.cancel()
 
@@ -199,14 +198,11 @@ class Measurer:
                     case "result", result:
                         ended = True
                         return result
-                    case "refused", sentence:
+                    case "refused" | "fault" as how, sentence, trace:
                         ended = True
-                        raise MeasureError(sentence)
-                    case "fault", sentence, trace:
-                        ended = True
-                        fault = MeasureFault(sentence)
-                        fault.add_note(trace)
-                        raise fault
+                        for number in self._new:  # as the process does
+                            del self._held[number]
+                        raise _error(how, sentence, trace)
                 yield at
         finally:
             if not ended:
@@ -276,6 +272,14 @@ class Measurer:
         note("measurer ended", pid=self.pid, code=self._process.wait())
         with suppress(OSError):
             self._process.stdin.close()
+
+
+def _error(how: str, sentence: str, trace: str) -> Exception:
+    if how == "refused":
+        return MeasureError(sentence)
+    fault = MeasureFault(sentence)
+    fault.add_note(trace)
+    return fault
 
 
 _numbers: dict[int, int] = {}  # id -> number, of the models and texts that were sent and live

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from engine.config import SampleConfig, TrainConfig
 from engine.data.corpora import from_text
@@ -22,7 +23,8 @@ from engine.data.corpus import Corpus
 from engine.data.progress import Progress, Steps, finish, single_piece
 from engine.data.tokenizers import bpe
 from engine.data.tokenizers.char import CharTokenizer
-from engine.model import Transformer
+from engine.model import Transformer, build
+from engine.parts.registry import HEALTHY, swapped
 from engine.recording import on_recording
 from runs import measuring
 from runs.measure_worker import WAITED_FOR_SECONDS
@@ -267,11 +269,36 @@ def test_a_refusal_is_its_sentence_and_a_fault_is_raised_with_its_trace(measurer
     assert "play_named" in fault.value.__notes__[0]
 
 
+def test_a_model_that_came_with_a_refusal_is_sent_again(measurers: Measurers) -> None:
+    worker, other = warm(measurers), model()
+    for _ in range(2):
+        with pytest.raises(MeasureError, match="give at least"):
+            finish(worker_steps(worker, partial(sinks, other, (1,), 3)))
+    assert same(finish(worker_steps(worker, partial(sinks, other, IDS, 3))), finish(sinks(other, IDS, 3)))
+
+
+def test_a_model_whose_weights_have_become_nan_travels_as_it_is(measurers: Measurers) -> None:
+    nan = model()
+    with torch.no_grad():
+        next(nan.parameters()).fill_(float("nan"))
+    there = finish(worker_steps(warm(measurers), partial(sinks, nan, IDS, 3)))
+    assert same(there, finish(sinks(nan, IDS, 3)))
+
+
+def test_parts_that_have_no_name_are_measured_here(measurers: Measurers) -> None:
+    sick = build(MODEL.config, parts=swapped(HEALTHY, "nameless"))
+    worker = warm(measurers)
+    for _ in range(2):
+        with pytest.raises(Unsendable, match="Parts does not travel"):
+            worker.begin(partial(sinks, sick, IDS, 3))
+    assert same(finish(measurers.steps(partial(sinks, sick, IDS, 3))), finish(sinks(sick, IDS, 3)))
+
+
 def test_no_function_but_of_the_libraries_is_called(measurers: Measurers) -> None:
     worker = warm(measurers)
     call = pack((sinks, (), {})).replace(b"studies.circuits.sinks:measure", b"os:system".ljust(30))
     worker._number += 1
-    worker._send(b"o" + pack((worker._number, (), {}, call)))
+    worker._send(b"o" + pack((worker._number, (), pack({}), call)))
     with pytest.raises(MeasureFault, match="neither of engine nor of studies"):
         finish(worker.steps())
     assert not travels(partial(os.system, "true")) and not travels(lambda: sinks(MODEL, IDS, 3))

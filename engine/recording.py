@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from engine.config import ResolvedConfig
+from engine.data.progress import Steps
 from engine.errors import ConfigError, HeadError, ShapeError, UnknownNameError
 from engine.model import Transformer, mask_of
 from engine.parts.cache import KVCache
@@ -18,6 +20,7 @@ from engine.parts.positions import PositionHooks
 from engine.parts.registry import HEALTHY, Parts
 from engine.probe import Patcher, Recorder, axes_of
 
+T = TypeVar("T")
 Edits = Mapping[str, Callable[[Tensor], Tensor]]
 
 
@@ -129,6 +132,13 @@ def record(
         array.flags.writeable = False
         arrays[name] = array
     return Recording(config, tuple(ids), arrays, model.parts)
+
+
+def on_recording(
+    measure: Callable[..., Steps[T]], model: Transformer, ids: Sequence[int], *arguments: Any
+) -> Steps[T]:
+    """Measures the recording of a text: `measure(model, record(model, ids), *arguments)`."""
+    return (yield from measure(model, record(model, ids), *arguments))
 
 
 def _one_sequence(ids: object) -> list[int]:

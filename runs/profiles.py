@@ -59,6 +59,7 @@ class Profile:
     max_race_seconds: float = 3600.0  # of all its runs, where their budget is time
     max_paused: int = 4  # paused processes kept alive; older ones are saved and ended, and go on from there
     spares: int = 1  # warm processes beside those; with none, the next is warmed when the last has ended
+    measure_workers: int = 1  # processes that measure for pages, beside those; 0: threads of the server do
     max_runs_each: int = 20  # of one owner, whatever their state
     threads_per_run: int = 1
     lease_seconds: float = 600.0  # unwatched for longer: paused
@@ -178,6 +179,7 @@ PROFILES: dict[str, Profile] = {
         max_race_seconds=60.0,
         max_paused=0,
         spares=0,
+        measure_workers=0,
         max_runs_each=6,
         lease_seconds=15.0,
         forget_seconds=900.0,

@@ -134,6 +134,7 @@ LIMITS = {  # row of the table in docs/hosting.md -> field of a profile
     "waiting, of one person": "max_queued_each",
     "runs kept, of one person": "max_runs_each",
     "paused processes kept": "max_paused",
+    "processes that measure for pages; with none, threads of the server do": "measure_workers",
     "seconds unwatched until it pauses": "lease_seconds",
     "seconds unwatched until it is removed": "forget_seconds",
     "runs kept, all": "max_runs_total",
@@ -180,8 +181,8 @@ def test_the_limits_in_the_page_are_those_of_the_profiles() -> None:
     for row, field in LIMITS.items():
         assert rows.pop(row) == [_told(hosted, field), _told(small, field)], row
     assert rows.pop("training at once") == ["cores - 1", "1"] and small.max_runs == 1
-    beside = hosted.max_workers - hosted.max_runs - 1
-    processes = [f"cores + {beside}", f"{small.max_workers}"]
+    beside = hosted.max_workers - hosted.max_runs - 1 + hosted.measure_workers
+    processes = [f"cores + {beside}", f"{small.max_workers + small.measure_workers}"]
     assert rows.pop("processes beside the server, at most") == processes
     assert not rows, "rows that nothing holds"
     told = {*LIMITS.values(), "max_runs"} | NOT_TOLD
@@ -320,6 +321,7 @@ def test_the_sums_of_memory_are_those_of_the_profiles_and_fit_the_machines() -> 
             sums["results of measurements, of quick and of slow ones"][at] == 2 * profile.measured_bytes // MB
         )
         assert sums["models and texts that were read"][at] == profile.loaded_bytes // MB
+        assert (sums["the process that measures"][at] > 0) == bool(profile.measure_workers)
         beside = sums["processes beside it: one that trains at its limit, one that waits"][at]
         assert beside >= profile.max_worker_bytes // MB + 310 * profile.spares, (
             "310 MB each, as measured above"

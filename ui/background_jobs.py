@@ -1,11 +1,12 @@
-"""Measurements that take longer than a glance: in a thread, with a bar and a way out, and done once for all.
+"""Measurements that take longer than a glance: with a bar and a way out, and done once for all.
 
-    patching = measured(("patching", subject.key, ids), lambda: patch(model, ids), "Patching")
+    patching = measured(("patching", subject.key, ids), partial(patch, model, ids), "Patching")
     if patching is None:
         return
 
 A measurement goes on while somebody watches it; the next one who asks for the same finds it under way, or
-done. Python computes in one thread at a time, so it gives way between two steps to the pages that are drawn.
+done. A `partial` of a function of `studies` or `engine` goes into another process (runs.measuring). Python
+computes in one thread at a time: what stays here gives way between two steps to the pages that are drawn.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import time
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from functools import partial
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -24,6 +26,7 @@ import streamlit as st
 from engine.data.progress import Progress, Steps
 from engine.errors import GlassformerError
 from runs import profiles
+from runs.measuring import Measurers
 from ui import frames, live, memo, session
 from ui.text.markdown import safe
 from ui.text.numbers import time_left
@@ -52,7 +55,7 @@ class TooMany(GlassformerError):
 
 
 class Job:
-    """One measurement in a thread of its own. `at` waits for its turn, so that the server can still draw."""
+    """One measurement, in a thread that does it or waits for the process that does. It waits for its turn."""
 
     def __init__(
         self,
@@ -143,6 +146,8 @@ class Job:
                     steps = steps or measure()
                     if self._reaches_end(steps):
                         return
+                    if self._unwanted():
+                        steps.close()
                 finally:
                     self._turn.release()
             self.left = True
@@ -190,8 +195,9 @@ def _drawing() -> bool:
 class Jobs:
     """The measurements of a server by key: those under way, and the last results."""
 
-    def __init__(self, at_once: int = 1, max_results: int = KEPT) -> None:
+    def __init__(self, at_once: int = 1, max_results: int = KEPT, measurers: Measurers | None = None) -> None:
         self._turn = threading.Semaphore(at_once)
+        self._measurers = measurers  # None: all is measured in threads
         self._kept = max_results
         self._jobs: OrderedDict[Key, Job] = OrderedDict()
         self._lock = threading.Lock()
@@ -221,7 +227,8 @@ class Jobs:
                     first.leave(who)
                 for each in going:
                     each.leave_if_unshown()
-                job = self._jobs[key] = Job(measure, self._turn, who, where, pausable)
+                begin = partial(self._measurers.steps, measure) if self._measurers else measure
+                job = self._jobs[key] = Job(begin, self._turn, who, where, pausable)
             self._jobs.move_to_end(key)
             self._forget_oldest(key)
             return job
@@ -252,6 +259,8 @@ class Jobs:
         until = time.monotonic() + seconds
         for job in jobs:
             job.wait(max(0.0, until - time.monotonic()))
+        if self._measurers is not None:
+            self._measurers.close()
 
     def forget(self, key: Key, job: Job) -> None:
         """Forgets a result, so that the next request begins anew; not where that has begun already."""
@@ -263,8 +272,16 @@ class Jobs:
 _server = Jobs()  # not in st.cache_resource, which one message of any browser empties
 
 
+def measure_apart(processes: int) -> None:
+    """Has this server measure in so many processes, from now on. For its start."""
+    global _server
+    if processes:
+        held = profiles.current().loaded_bytes // 6  # of what the server itself may hold
+        _server = Jobs(processes, measurers=Measurers(processes, held))
+
+
 def leave_all() -> None:
-    """Leaves all measurements at the end of the server."""
+    """Leaves all measurements at the end of the server, and ends the processes that do them."""
     _server.leave()
 
 

@@ -38,6 +38,7 @@ async def lifespan(_: object) -> AsyncIterator[None]:
     file_descriptors.more_descriptors()
     patches.install()
     _set_limits(session.profile())
+    background_jobs.measure_apart(session.profile().measure_workers)
     ahead = asyncio.create_task(asyncio.to_thread(_go_ahead))
     looking = asyncio.create_task(health.look_ahead())
     await anyio.to_thread.run_sync(session.manager)

@@ -12,7 +12,7 @@ setting is that of Garg et al. 2022 ("What can Transformers learn in-context?").
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -83,6 +83,10 @@ class AttentionLayer(nn.Module):
         pattern = scores.softmax(-1) if self.softmax else scores / examples.shape[-2]
         return (pattern * values).sum((-1, -2))
 
+    def weights(self) -> dict[str, Tensor]:
+        """Returns a copy of its parameters as they are now."""
+        return {name: p.detach().clone() for name, p in self.named_parameters()}
+
     def matrix(self) -> np.ndarray:
         """Returns M of the prediction (1/n) Σ y_i x_i·M x_query + ..., (seed, d, d): all that is linear in
         the y of the examples, of a softmax layer to first order in its scores. One step of gradient descent
@@ -93,6 +97,13 @@ class AttentionLayer(nn.Module):
         both = value_y[..., None] * x + value_x[..., None] * y  # (seed, head, d, d)
         result: np.ndarray = both.sum(1).numpy()
         return result
+
+
+def layer_with(plan: Regression, weights: Mapping[str, Tensor]) -> AttentionLayer:
+    """Returns the layers of a plan with these parameters."""
+    layer = AttentionLayer(plan, [torch.Generator() for _ in range(plan.seeds)])
+    layer.load_state_dict(dict(weights))
+    return layer
 
 
 def prompts(
@@ -117,7 +128,7 @@ class LearnedStep:
     step: int
     losses: np.ndarray = field(repr=False)
     matrices: np.ndarray = field(repr=False)
-    layer: AttentionLayer = field(repr=False)  # goes on learning until the last look
+    weights: Mapping[str, Tensor] = field(repr=False)  # of the layers, by name
 
     @property
     def loss(self) -> float:
@@ -138,7 +149,7 @@ def learn(plan: Regression) -> Iterator[LearnedStep]:
     layer = AttentionLayer(plan, draws)
     optimizer = torch.optim.Adam(layer.parameters(), plan.learning_rate)
     recent: list[Tensor] = []
-    yield LearnedStep(0, np.full(plan.seeds, np.nan), layer.matrix(), layer)
+    yield LearnedStep(0, np.full(plan.seeds, np.nan), layer.matrix(), layer.weights())
     for step in range(1, plan.steps + 1):
         examples, query, y = prompts(draws, plan.batch, plan.examples, plan.d)
         losses = (layer(examples, query) - y).square().mean(1)  # (seed,)
@@ -148,7 +159,8 @@ def learn(plan: Regression) -> Iterator[LearnedStep]:
         optimizer.step()
         recent = [*recent[1 - LOOK_EVERY :], losses.detach()]
         if step % LOOK_EVERY == 0 or step == plan.steps:
-            yield LearnedStep(step, torch.stack(recent).mean(0).numpy() / plan.d, layer.matrix(), layer)
+            mean = torch.stack(recent).mean(0).numpy() / plan.d
+            yield LearnedStep(step, mean, layer.matrix(), layer.weights())
 
 
 # Predictors without training ----------------------------------------------------------------------
@@ -194,7 +206,7 @@ class InContext:
 
     @property
     def layer(self) -> AttentionLayer:
-        return self.looks[-1].layer
+        return layer_with(self.plan, self.looks[-1].weights)
 
     @property
     def matrices(self) -> np.ndarray:
@@ -261,10 +273,10 @@ def measure(plan: Regression) -> Steps[InContext]:
         yield Progress(look.step, plan.steps, looks)
     draws = [torch.Generator().manual_seed(TEST_SEED)]
     examples, query, y = prompts(draws, TASKS, max(COUNTS), plan.d)
-    counts = sorted({*COUNTS, plan.examples})
+    counts, layer = sorted({*COUNTS, plan.examples}), layer_with(plan, looks[-1].weights)
     rows, shown = [], (np.zeros(0), np.zeros(0))
     for count in counts:
-        guesses = predictions(plan, looks[-1].layer, examples[:, :, :count], query)
+        guesses = predictions(plan, layer, examples[:, :, :count], query)
         rows.append([np.square(each - y.numpy()).mean(-1) / y.square().mean().item() for each in guesses])
         if count == plan.examples:
             shown = guesses[:2]

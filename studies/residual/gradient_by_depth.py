@@ -16,6 +16,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.config import ModelConfig, Norm, Wiring
+from engine.data.corpus import Corpus
+from engine.data.progress import Progress, Steps
 from engine.model import Transformer, build
 from engine.parts.registry import HEALTHY, NORMS
 
@@ -92,6 +94,15 @@ def measure(plan: Plan, text: Tensor, vocab_size: int) -> Iterator[Profile]:
             for wiring in plan.wirings:
                 done += depth
                 yield replace(_one(plan, wiring, depth, seed, tokens, vocab_size), done=done)
+
+
+def measuring(plan: Plan, corpus: Corpus) -> Steps[tuple[Profile, ...]]:
+    """Measures the profiles on a corpus, with those so far after each."""
+    profiles: tuple[Profile, ...] = ()
+    for profile in measure(plan, corpus.train, corpus.vocab_size):
+        profiles = (*profiles, profile)
+        yield Progress(profile.done, plan.work, profiles)
+    return profiles
 
 
 def _windows(text: Tensor, plan: Plan, seed: int) -> Tensor:

@@ -115,7 +115,7 @@ def test_an_example_of_the_screen_calls_what_there_is(module: str, code: str) ->
     known = 0
     for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
         called = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
-        if called in there:
+        if called in there and called != "partial":  # which has no signature
             known += 1
             words = {word.arg: 0 for word in call.keywords if word.arg is not None}
             inspect.signature(there[called]).bind(*call.args, **words)

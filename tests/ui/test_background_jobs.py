@@ -1,18 +1,27 @@
 """Slow measurements: done once for all who ask, shown while they go on, left when nobody wants them."""
 
+import ast
 import itertools
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from benchmarks.visitor import Visitor
 from engine.data.progress import Progress, Steps
+from tests.aside import aside
+from tests.browser.server import serve
+from tests.engine.running import lives, wait
 from tests.ui.slow_page import GO, page
 from ui import background_jobs
 from ui.background_jobs import Jobs
+from ui.site import ROOT
 
 
 @pytest.fixture(autouse=True)
@@ -255,3 +264,69 @@ def test_what_is_offered_begins_when_somebody_asks_for_it() -> None:
     assert button.label == "Count"
     button.click().run()
     assert "42" in shown.markdown[-1].value and not shown.button
+
+
+@pytest.mark.exhaustive
+def test_a_server_measures_in_a_process_and_leaves_none_behind(tmp_path: Path) -> None:
+    begins = "from runs.measuring import Measurer as M; M.steps = lambda self, old=M.steps: print('sent', flush=True) or old(self); "
+    with serve(tmp_path, before=begins) as url:
+
+        async def visit() -> list[str]:
+            visitor = Visitor(url, seed=3)
+            await visitor.enter()
+            for view in itertools.cycle(("patching", "sinks")):
+                await visitor.visit("circuits", f"circuits_view={view}")
+                await visitor.look(2.5)
+                await visitor.move()
+                if "sent" in (tmp_path / "server.log").read_text("utf-8").split():
+                    await visitor.look(2.0)
+                    break
+            await visitor.leave()
+            return visitor.page.exceptions
+
+        assert aside(visit()) == []
+        servers = {pid for pid, parent in parents(b"streamlit").items() if parent == os.getpid()}
+        (worker,) = (pid for pid, parent in parents(b"runs.measure_worker").items() if parent in servers)
+    wait(lambda: not lives(worker))
+
+
+def parents(command: bytes) -> dict[int, int]:
+    """The processes that run a command, and their parents."""
+    result = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has just ended
+            if command in (folder / "cmdline").read_bytes():
+                result[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+    return result
+
+
+IN_THREADS = {  # where a measurement stays in the server, and why
+    "pages/input/positions/measured_losses.py": "what is finished is known before all is",
+    "pages/input/tokens/training_text.py": "merges have a process of their own",
+    "pages/input/tokens/watching.py": "likewise",
+    "pages/start/train/data.py": "likewise",
+    "pages/output/generation/token_by_token.py": "rounded weights are for the pages of this process",
+    "pages/lab/after/stored_runs.py": "its callers give it a partial",
+    "pages/lab/after/fine_tuning.py": "_teaching returns one",
+    "ui/fetching.py": "it waits for the network",
+    "ui/snapshot_measure.py": "it reads the runs of this process, and each snapshot is known before all are",
+}
+
+
+def test_every_measurement_travels_but_those_that_say_why_not() -> None:
+    stay = set()
+    for path in [*(ROOT / "pages").rglob("*.py"), *(ROOT / "ui").rglob("*.py")]:
+        nodes = list(ast.walk(ast.parse(path.read_text("utf-8"))))
+        imports = [node for node in nodes if isinstance(node, ast.ImportFrom)]
+        if not any(node.module == "ui.background_jobs" for node in imports):
+            continue
+        libraries = [node for node in imports if (node.module or "").startswith(("engine", "studies"))]
+        theirs = {alias.name for node in libraries for alias in node.names}
+        calls = [
+            node for node in nodes if isinstance(node, ast.Call) and ast.unparse(node.func) == "measured"
+        ]
+        for begun in (call.args[1] for call in calls):
+            partial_of = begun.args[0] if isinstance(begun, ast.Call) and begun.args else begun
+            if ast.unparse(partial_of) not in theirs:
+                stay.add(path.relative_to(ROOT).as_posix())
+    assert stay == set(IN_THREADS)

@@ -12,7 +12,7 @@ import streamlit as st
 from engine.config import ResolvedConfig
 from engine.model import Transformer
 from engine.parts.registry import Parts
-from engine.recording import Recording
+from engine.recording import Recording, on_recording
 from studies.attention.ablation import (
     Ablation,
     Comparison,
@@ -333,7 +333,7 @@ def _each(subject: Subject, how: Ablation) -> None:
         return
     values = measured(
         ("each head off", subject.key, subject.ids, how),
-        partial(each_head_off, subject.model, subject.recording(), how),
+        partial(on_recording, each_head_off, subject.model, subject.ids, how),
         TEXT["each measured"],
     )
     if values is None:

@@ -459,8 +459,11 @@ def _numbers_of(subject: Subject) -> HeadNumbers:
     if can_repeat(subject):
         pool = _pool(subject.key[0], subject.config.vocab_size, subject.tokenizer)
         key = ("repeated", subject.key)
-        measure = partial(repeated, subject.model, sequences=1, pool=pool, count=REPEATED)
-        twice = measured(key, measure, TEXT["reading twice"])
+        twice = measured(
+            key,
+            partial(repeated, subject.model, sequences=1, pool=pool, count=REPEATED),
+            TEXT["reading twice"],
+        )
     return _numbers(
         subject.key,
         subject.ids,

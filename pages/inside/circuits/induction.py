@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -104,7 +105,7 @@ def _measured(subject: Subject, repeat: Repeat) -> None:
 def _knocked_out(subject: Subject, repeat: Repeat) -> Knockout | None:
     result = measured(
         ("induction", subject.key, repeat.once),
-        lambda: knock_out(subject.model, repeat),
+        partial(knock_out, subject.model, repeat),
         TEXT["knocking out"],
     )
     if result is None:

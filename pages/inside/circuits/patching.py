@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import streamlit as st
@@ -49,7 +50,7 @@ def draw(subject: Subject) -> None:
         baseline = st.empty()
     patching = measured(
         ("patching", subject.key, prompts, site),
-        lambda: patch(subject.model, prompts, site),
+        partial(patch, subject.model, prompts, site),
         TEXT["patching"],
     )
     if patching is None:

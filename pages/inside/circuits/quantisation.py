@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -145,7 +146,7 @@ def _losses(subject: Subject, setting: Setting) -> Losses | None:
     names = chosen(subject.model, setting.name, setting.scope)
     return measured(
         ("quantisation", subject.key, ids, names, setting.offset),
-        lambda: losses(subject.model, ids, names, setting.offset),
+        partial(losses, subject.model, ids, names, setting.offset),
         TEXT("reading", what=TEXT(f"many {setting.scope}")),
     )
 

@@ -5,6 +5,7 @@ without it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ def draw(subject: Subject) -> None:
     with left:
         sinks = measured(
             ("sinks", subject.key, ids, front),
-            lambda: measure(subject.model, ids, front),
+            partial(measure, subject.model, ids, front),
             TEXT["reading"],
         )
         if sinks is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,12 +23,11 @@ from studies.circuits.steering import (
     Where,
     beginning,
     continued,
-    cost,
+    cost_on,
     direction,
     mood_words,
     read,
     room,
-    rows_of,
 )
 from ui import content, explain, memo, session, widgets
 from ui.background_jobs import measured
@@ -177,7 +177,7 @@ def _texts(
     wanted = mood_words(subject.tokenizer, setting.preset.plus, setting.preset.minus)
     continuation = measured(
         ("steering", subject.key, setting.added, setting.coefficient, prompt, length, setting.seed),
-        lambda: continued(subject.model, added, setting.coefficient, prompt, length, sampling, wanted),
+        partial(continued, subject.model, added, setting.coefficient, prompt, length, sampling, wanted),
         TEXT["writing"],
     )
     if continuation is None:
@@ -217,15 +217,11 @@ def show_lines(text: str) -> str:
 def _cost(subject: Subject, setting: Setting, added: Direction) -> Cost | None:
     """Measures the cost as a curve over the coefficient."""
     coefficients = COEFFICIENTS[setting.where]
+    text, begin = _neutral(subject.key[0], subject), beginning(subject.tokenizer)
     width = min(WIDTH, subject.config.context)
     result = measured(
         ("steering cost", subject.key, setting.added),
-        lambda: cost(
-            subject.model,
-            added,
-            coefficients,
-            rows_of(_neutral(subject), beginning(subject.tokenizer), width, ROWS),
-        ),
+        partial(cost_on, subject.model, added, coefficients, text, begin, width, ROWS),
         TEXT["reading"],
     )
     if result is None:
@@ -245,16 +241,17 @@ def _cost(subject: Subject, setting: Setting, added: Direction) -> Cost | None:
     return result
 
 
-def _neutral(subject: Subject) -> list[int]:
+@memo.measured()
+def _neutral(name: str, _subject: Subject) -> tuple[int, ...]:
     """Tokens of a text that has nothing to do with the prompts: of the end of what a model was trained on,
     else our own.
     """
     text = NEUTRAL
-    if subject.corpus is not None:
+    if _subject.corpus is not None:
         with suppress(CorpusError):
-            text = session.corpus(subject.corpus).text[-2000:]
-    unknown = set(subject.tokenizer.unknown(text))
-    return subject.tokenizer.encode("".join(c for c in text if c not in unknown))
+            text = session.corpus(_subject.corpus).text[-2000:]
+    unknown = set(_subject.tokenizer.unknown(text))
+    return tuple(_subject.tokenizer.encode("".join(c for c in text if c not in unknown)))
 
 
 def _lifted(subject: Subject, continuation: SteeredContinuation) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import html
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -89,7 +90,7 @@ def contexts(subject: Subject, layer: int, neuron: int, is_signed: bool, contain
     window = min(subject.config.context, WINDOW)
     result = measured(
         key,
-        lambda: scan(subject.model, ids[: SPANS[span]], layer, window=window, batch=BATCH),
+        partial(scan, subject.model, ids[: SPANS[span]], layer, window=window, batch=BATCH),
         TEXT["reading"],
     )
     if result is None:
@@ -127,7 +128,7 @@ def _elsewhere(subject: Subject, layer: int, neuron: int, is_signed: bool, conta
     ids = ids[: SLOW_SPANS[span]]
     result = measured(
         ("contexts", subject.key, layer, source, span),
-        lambda: scan(subject.model, ids, layer, window=SLOW_WINDOW, batch=SLOW_BATCH),
+        partial(scan, subject.model, ids, layer, window=SLOW_WINDOW, batch=SLOW_BATCH),
         TEXT["reading"],
     )
     if result is None:
@@ -137,7 +138,7 @@ def _elsewhere(subject: Subject, layer: int, neuron: int, is_signed: bool, conta
     starts = windows(at, result.window)
     near = measured(
         ("contexts near", subject.key, layer, neuron, source, tuple(at.tolist())),
-        lambda: activations_near(subject.model, ids, layer, neuron, starts, result.window, batch=1),
+        partial(activations_near, subject.model, ids, layer, neuron, starts, result.window, batch=1),
         TEXT["reading around"],
     )
     if near is None:

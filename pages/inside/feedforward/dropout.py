@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from engine.errors import ConfigError
+from engine.recording import on_recording
 from engine.slices import median_curve
 from studies.experiments import dropout_runs
 from studies.experiments.dropout_runs import LITTLE, MODEL, TRAINING, WHOLE, DropoutRun, Ends, ends, shipped
@@ -96,10 +98,9 @@ def _sum(subject: Subject, share: float, position: int) -> None:
 
 
 def _prediction(subject: Subject, share: float, position: int) -> None:
-    recording = subject.recording()
     spread = measured(
         ("dropout", subject.key, subject.ids, position, share),
-        lambda: passes(subject.model, recording, position, share, TOKENS),
+        partial(on_recording, passes, subject.model, subject.ids, position, share, TOKENS),
         TEXT["reading"],
     )
     if spread is None:

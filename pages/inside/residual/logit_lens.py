@@ -5,12 +5,14 @@ in one of its cells.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import streamlit as st
 
 from engine.config import ModelConfig
+from engine.recording import on_recording
 from pages.inside.residual.chosen_token import blanks, following, read_so_far, where
 from studies.residual.lens import (
     Cell,
@@ -84,7 +86,7 @@ def _measured(subject: Subject) -> Lens | None:
         return _lens(subject.key, subject.ids, subject)
     return measured(
         ("lens", subject.key, subject.ids),
-        lambda: lens_steps(subject.model, subject.recording()),
+        partial(on_recording, lens_steps, subject.model, subject.ids),
         TEXT["measuring"],
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -156,7 +157,7 @@ def _more(depth: int, norm: Norm) -> None:
 def _again(depth: int, norm: Norm) -> None:
     corpus = session.corpus(corpora.default_name())
     pair = measured(
-        ("residuals", depth, norm, corpus.name), lambda: compare(depth, norm, corpus), TEXT["training"]
+        ("residuals", depth, norm, corpus.name), partial(compare, depth, norm, corpus), TEXT["training"]
     )
     if pair is None:
         return

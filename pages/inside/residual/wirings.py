@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, get_args
 
 import numpy as np
@@ -12,8 +13,6 @@ import streamlit as st
 
 from engine.config import Norm, Wiring
 from engine.data import corpora
-from engine.data.corpus import Corpus
-from engine.data.progress import Progress, Steps
 from engine.errors import CorpusError
 from engine.parts import registry
 from studies.costs.cards.norms import NORM_CARDS, norm_title
@@ -28,7 +27,7 @@ from studies.residual.gradient_by_depth import (
     blocks_of,
     gradient_flow,
     last_block,
-    measure,
+    measuring,
     ratios,
     reason,
     unusable,
@@ -59,7 +58,7 @@ def draw_wirings() -> None:
         return
     profiles = measured(
         ("wirings", plan, corpus),
-        lambda: _measuring(plan, text),
+        partial(measuring, plan, text),
         TEXT["measuring"],
         lambda so_far: _draw(plan, so_far, quantity) if so_far else None,
     )
@@ -78,14 +77,6 @@ def draw_wirings() -> None:
     )
     means, depth = _draw(plan, profiles, quantity)
     _say(plan, profiles, means, quantity, depth)
-
-
-def _measuring(plan: Plan, text: Corpus) -> Steps[tuple[Profile, ...]]:
-    profiles: tuple[Profile, ...] = ()
-    for profile in measure(plan, text.train, text.vocab_size):
-        profiles = (*profiles, profile)
-        yield Progress(profile.done, plan.work, profiles)
-    return profiles
 
 
 def _choose() -> tuple[Plan, Quantity]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.data.progress import Progress, Steps
+from engine.data.progress import single_piece
 from engine.recording import next_token_losses, worst_position
 from studies.shapes.backward import Backward, Matrix, backward
 from ui import content, widgets
@@ -39,14 +41,9 @@ def backpropagated(subject: Subject, *, strip: bool) -> Backward | None:
     position = _position(subject, strip)
     return measured(
         ("backward", subject.key, subject.ids, position),
-        lambda: _passed(subject, position),
+        partial(single_piece, backward, subject.model, subject.ids, position),
         TEXT["backpropagating"],
     )
-
-
-def _passed(subject: Subject, position: int) -> Steps[Backward]:
-    yield Progress(0, 1)
-    return backward(subject.model, subject.ids, position)
 
 
 def _position(subject: Subject, strip: bool) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -85,7 +87,7 @@ def _taken(subject: Subject) -> SingleStep | None:
         return None
     return measured(
         ("one step", subject.key, subject.ids),
-        lambda: single_step(subject.model, subject.ids),
+        partial(single_step, subject.model, subject.ids),
         TEXT["taking"],
     )
 
@@ -105,7 +107,7 @@ def _losses(taken: SingleStep, scale: float) -> None:
 def _singular(subject: Subject, key: str) -> Spectra | None:
     update = measured(
         ("spectra", subject.key, subject.ids, key),
-        lambda: spectra(subject.model, subject.ids, key),
+        partial(spectra, subject.model, subject.ids, key),
         TEXT["measuring"],
     )
     if update is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -69,7 +71,7 @@ def draw(line: DeltaGenerator, subject: Subject) -> None:
     with right:
         result = measured(
             ("nudges", subject.key, subject.ids, prediction.position, key, entry),
-            lambda: nudges(subject.model, prediction, key, entry),
+            partial(nudges, subject.model, prediction, key, entry),
             TEXT["nudging"],
         )
         if result is None:

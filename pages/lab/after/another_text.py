@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import streamlit as st
 
 from engine.data import corpora
-from engine.data.progress import Steps
 from engine.data.tokenizers import Tokenizer
 from engine.errors import CorpusError, GlassformerError
 from pages.lab.after.stored_tunings import (
@@ -148,14 +148,17 @@ def draw_text(subject: Subject, setting: Setting, lesson: TextLesson, pressed: b
         st.warning(safe(str(error)))
         return
 
-    def teach() -> Steps[Taught[TextEvaluation]]:
-        return teach_text(
-            subject.model, subject.tokenizer, texts, setting.recipe, setting.rehearse, lesson.prompt
-        )
-
     taught = measured(
         key,
-        teach,
+        partial(
+            teach_text,
+            subject.model,
+            subject.tokenizer,
+            texts,
+            setting.recipe,
+            setting.rehearse,
+            lesson.prompt,
+        ),
         TEXT["fine-tuning"],
         lambda looks: _by_step(subject, setting, lesson, looks or ()),
         pausable=True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import comb
 from typing import Any
 
@@ -47,7 +48,7 @@ def draw(container: DeltaGenerator) -> None:
     """
     with container:
         temperature, chosen = _controls()
-    by_temperature = measured(("attempts",), measure, TEXT["measuring"], pausable=True)
+    by_temperature = measured(("attempts",), partial(measure), TEXT["measuring"], pausable=True)
     if by_temperature is None:
         return
     attempts = by_temperature[temperature]

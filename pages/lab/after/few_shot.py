@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -52,7 +53,7 @@ def draw(line: DeltaGenerator) -> None:
     real = models.model_of(REAL_MODEL, NEWEST, ())
     few = measured(
         ("few-shot", REAL_MODEL, task),
-        lambda: measure(real.model, real.tokenizer, WORD_PAIRS[task]),
+        partial(measure, real.model, real.tokenizer, WORD_PAIRS[task]),
         TEXT["measuring"],
         lambda so_far: _draw(task, so_far, way, real.tokenizer),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -113,7 +114,7 @@ def _taught(subject: Subject, setting: Setting, topic: Topic | Style, key: Key) 
     """Draws the fine-tuning while it goes on, and what it has taught."""
     taught = measured(
         key,
-        lambda: _teach(subject, setting, topic),
+        _teaching(subject, setting, topic),
         TEXT["fine-tuning"],
         lambda looks: _by_step(subject, setting, topic, looks or ()),
         pausable=True,
@@ -149,7 +150,7 @@ def _before(subject: Subject, setting: Setting, topic: Topic | Style) -> None:
     questions, tokens = topic.questions, WRITTEN[type(topic)]
     first = measured(
         ("asked", subject.key, questions, tokens),
-        lambda: ask(subject.model, subject.tokenizer, questions, tokens),
+        partial(ask, subject.model, subject.tokenizer, questions, tokens),
         TEXT["asking"],
     )
     if first is None:
@@ -174,10 +175,13 @@ def _before(subject: Subject, setting: Setting, topic: Topic | Style) -> None:
     explain.measure_it(st.markdown, _lessons(topic, setting.rehearse))
 
 
-def _teach(subject: Subject, setting: Setting, topic: Topic | Style) -> Steps[Taught[FactEvaluation]]:
+def _teaching(
+    subject: Subject, setting: Setting, topic: Topic | Style
+) -> partial[Steps[Taught[FactEvaluation]]]:
     lessons = topic.lessons(setting.rehearse, setting.answers_only)
     text, written = topic.text if isinstance(topic, Style) else "", WRITTEN[type(topic)]
-    return teach(subject.model, subject.tokenizer, lessons, topic.questions, setting.recipe, written, text)
+    about = subject.model, subject.tokenizer, lessons, topic.questions
+    return partial(teach, *about, setting.recipe, written, text)
 
 
 def _controls(subject: Subject) -> tuple[Setting | None, bool]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -65,7 +66,7 @@ def draw(line: DeltaGenerator) -> None:
     guess.ask("step", _guess, plan)
     trained = measured(
         ("in-context", plan),
-        lambda: measure(plan),
+        partial(measure, plan),
         TEXT["training"],
         lambda looks: _learning(looks, plan),
         pausable=True,

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from math import exp
 from typing import Any
 
@@ -88,7 +89,7 @@ def draw(container: DeltaGenerator) -> None:
     live = trained(
         key,
         pressed,
-        lambda: begin(plan, text),
+        partial(begin, plan, text),
         TEXT["training"],
         lambda looks: _by_step(plan, stored, looks),
     )

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -73,7 +74,7 @@ def draw(container: DeltaGenerator) -> None:
     live = trained(
         ("reward", plan),
         pressed,
-        lambda: measure(plan),
+        partial(measure, plan),
         TEXT["training"],
         lambda looks: _by_step(plan, stored, looks),
     )

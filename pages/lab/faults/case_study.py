@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,17 @@ import streamlit as st
 from engine.data import corpora
 from pages.lab.faults import loss_lines
 from studies.lab.doctor.start import stream_gradients
-from studies.lab.doctor.story import READ, STAGES, STEPS, StageRun, baselines, later, play, shipped, unscaled
+from studies.lab.doctor.story import (
+    READ,
+    STEPS,
+    StageRun,
+    baselines,
+    later,
+    play,
+    play_named,
+    shipped,
+    unscaled,
+)
 from studies.lab.faults.masks import transposed_mask
 from ui import content, explain, session, widgets
 from ui.background_jobs import measured
@@ -172,7 +183,7 @@ def _live(name: str, runs: Mapping[str, StageRun]) -> None:
     """The same training, here and now."""
     corpus = session.corpus(corpora.default_name())
     run = measured(
-        ("story", name, corpus.name), lambda: play(STAGES[name], corpus, LIVE_STEPS), TEXT["training"]
+        ("story", name, corpus.name), partial(play_named, name, corpus, LIVE_STEPS), TEXT["training"]
     )
     if run is None:
         return

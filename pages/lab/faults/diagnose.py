@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -105,7 +106,7 @@ def _examined(subject: Subject, bug: str, slow: bool) -> tuple[Finding, ...] | N
     names = CHECKS if slow else QUICK
     result = measured(
         (*key, "quick"),
-        lambda: examine(case, QUICK),
+        partial(examine, case, QUICK),
         TEXT["examining"],
         lambda some: _so_far(some or (), names),
     )
@@ -113,7 +114,7 @@ def _examined(subject: Subject, bug: str, slow: bool) -> tuple[Finding, ...] | N
         return result
     more = measured(
         (*key, "slow"),
-        lambda: examine(case, SLOW),
+        partial(examine, case, SLOW),
         TEXT["examining"],
         lambda some: _so_far((*result, *(some or ())), names),
     )

@@ -5,6 +5,7 @@ it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -67,7 +68,7 @@ def draw() -> None:
     key, live = ("scaling", plan), None
     left, right = st.columns([3, 2], gap="small")
     if pressed or begun(key):  # below the figures, where the answer will stand
-        live = measured(key, lambda: measure(plan), TEXT["training"], pausable=True)
+        live = measured(key, partial(measure, plan), TEXT["training"], pausable=True)
     minima = [
         TEXT("alt minimum", power=power(budget), best=about(best.parameters), loss=best.loss)
         for budget, best in fitted.valleys.items()

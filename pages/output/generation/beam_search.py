@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.data.progress import Progress, Steps
+from engine.data.progress import single_piece
 from pages.output.generation.conversation import conversation
 from studies.generation.beam import Beam, Node, beam_search
 from studies.generation.decoding_comparison import Continuation, Rivals, dropped, ending_with, rivals
@@ -56,7 +57,7 @@ def draw(subject: Subject) -> None:
     _tree(subject, beam, width)
     others = measured(
         ("rivals", subject.key, subject.ids, depth, width, penalty, ends, seed),
-        lambda: _rivalling(subject, beam, depth, ends, seed),
+        partial(single_piece, rivals, subject.model, subject.ids, beam, depth, frozenset(ends), seed),
         TEXT["comparing"],
     )
     if others is not None:
@@ -68,7 +69,8 @@ def _beam(subject: Subject, depth: int, width: int, penalty: float, ends: Ends) 
     """The tree; None while it is still being searched."""
     return measured(
         ("beam", subject.key, subject.ids, depth, width, penalty, ends),
-        lambda: beam_search(
+        partial(
+            beam_search,
             subject.model,
             subject.ids,
             depth,
@@ -79,11 +81,6 @@ def _beam(subject: Subject, depth: int, width: int, penalty: float, ends: Ends) 
         ),
         TEXT["searching"],
     )
-
-
-def _rivalling(subject: Subject, beam: Beam, depth: int, ends: Ends, seed: int) -> Steps[Rivals]:
-    yield Progress(0, 1)
-    return rivals(subject.model, subject.ids, beam, depth, frozenset(ends), seed)
 
 
 def _tree(subject: Subject, beam: Beam, width: int) -> None:

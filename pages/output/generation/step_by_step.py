@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -126,7 +127,7 @@ def written_twice(subject: Subject, length: int, sampling: SampleConfig) -> tupl
     whole = -(-length // chunk) * chunk
     pairs = measured(
         ("kv", subject.key, subject.ids, whole, sampling.temperature, sampling.seed),
-        lambda: comparing(subject.model, subject.ids, whole, sampling),
+        partial(comparing, subject.model, subject.ids, whole, sampling),
         TEXT["writing twice"],
         offer=TEXT("write twice", tokens=whole) if subject.is_pretrained else "",
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -128,8 +129,14 @@ def _samples(subject: Subject, position: int, seed: int) -> tuple[str, ...] | No
     samplings = [SampleConfig(temperature=t, seed=seed) for t in TEMPERATURES]
     texts = measured(
         ("temperatures", subject.key, ids, seed),
-        lambda: write_each(
-            subject.model, subject.tokenizer, ids, CHARACTERS, samplings, ends(subject.tokenizer)
+        partial(
+            write_each,
+            subject.model,
+            subject.tokenizer,
+            ids,
+            CHARACTERS,
+            samplings,
+            ends(subject.tokenizer),
         ),
         TEXT["writing"],
         offer=TEXT["write each"] if subject.is_pretrained else "",

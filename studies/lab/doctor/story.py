@@ -135,6 +135,11 @@ def play(stage: Stage, corpus: Corpus, steps: int = 0) -> Steps[StageRun]:
     return StageRun(stage.name, *curves, norms[0], first.blocks, first.growth, tuple(looks), pattern)
 
 
+def play_named(name: str, corpus: Corpus, steps: int = 0) -> Steps[StageRun]:
+    """Trains the stage of that name, as `play` does. Raises KeyError for another name."""
+    return (yield from play(STAGES[name], corpus, steps))
+
+
 def _look(model: Transformer, batches: Batches, corpus: Corpus, step: int) -> StoryStep:
     loss = measure(model, batches, corpus.validation, SEEN).nats
     name = READ.split("\n")[0] + "\n"

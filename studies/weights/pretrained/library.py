@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from engine.config import ResolvedConfig
 from engine.data.tokenizers import Tokenizer
@@ -50,7 +51,21 @@ def load(name: str, largest: int, path: Path | str | None = None, keep: Path | N
     tokenizer = opened.vocabulary()
     check_rows(name, tokenizer, opened.config.vocab_size)
     model = opened.model(cache.weights(opened, place, keep))
+    _origins[model] = _origins[tokenizer] = name, place
     return Pretrained(name, model, tokenizer, sources.KNOWN.get(name), opened.source.bits, place)
+
+
+_origins: WeakKeyDictionary[object, tuple[str, Path]] = WeakKeyDictionary()
+
+
+def origin(model_or_tokenizer: object) -> tuple[str, Path] | None:
+    """Returns the name and path of the published model that this is, or whose vocabulary it is; None for any
+    other.
+    """
+    try:
+        return _origins.get(model_or_tokenizer)
+    except TypeError:  # it cannot be a key
+        return None
 
 
 def located(name: str, path: Path | str | None) -> Path:

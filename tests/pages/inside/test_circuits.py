@@ -366,7 +366,7 @@ def test_paris_sits_on_france_and_one_head_carries_it(drawn: dict[str, Any]) -> 
 def test_texts_curve_and_sentence_are_the_engines(preset, drawn, monkeypatch):
     neutral, known, chosen = "to be or not to be " * 20, shipped(), LETTERS[preset]
     model, words = known.model, known.tokenizer
-    monkeypatch.setattr(steering_view, "_neutral", lambda subject: words.encode(neutral))
+    monkeypatch.setattr(steering_view, "_neutral", lambda name, subject: tuple(words.encode(neutral)))
     page = circuit("steering", steering_preset=preset, steering_seed="3")
     added = steering.direction(model, words, chosen.plus, chosen.minus, 2, "every")
     prompt = steering.read(words, chosen.text)

@@ -1,0 +1,316 @@
+"""Measurements in processes of their own, where they do not hold the lock of the Python that draws pages.
+
+What travels is a `partial` of a function of `engine` or `studies`, its arguments written by `runs.packing`. A
+model is sent once and held there by a number; a published model goes by its name, and its weights are mapped.
+A function that cannot travel, or finds no process ready, runs in the thread that asks.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import Any, TypeVar
+
+from engine.data.corpus import Corpus
+from engine.data.progress import Progress, Steps
+from engine.errors import GlassformerError
+from engine.model import Transformer
+from runs.events import note
+from runs.packing import LIBRARIES, Unsendable, pack, receive, send, unpack
+from studies.weights.pretrained import library
+from studies.weights.pretrained.vocabulary import PretrainedTokenizer
+
+T = TypeVar("T")
+ROOT = Path(__file__).resolve().parents[1]
+HELD = 8  # models and texts that one process holds, at most
+BEAT_SECONDS = 0.2  # after which who listens looks whether the result is still wanted
+SILENT_SECONDS = 20.0  # without a sign of life: the process is ended
+LEAVE_SECONDS = 10.0  # that a step may still take once it is not wanted
+RETRY_SECONDS = 30.0  # after a process that could not start
+GONE = "The process that measured this was ended from outside, perhaps for want of memory. Measure it again."
+
+
+class MeasureError(GlassformerError):
+    """A measurement that another process refused, or did not live to end."""
+
+
+class MeasureFault(RuntimeError):
+    """A fault of a measurement in another process; its trace is a note."""
+
+
+class Measurers:
+    """At most `limit` processes that measure, each begun by a measurement that finds none. Each holds models
+    and texts of at most `held` bytes, mapped weights aside.
+    """
+
+    def __init__(self, limit: int, held: int = 64 << 20) -> None:
+        self._limit, self._held = limit, held
+        self._workers: list[Measurer] = []
+        self._starting = 0
+        self._not_before = 0.0
+        self._closed = False
+        self._lock = threading.Lock()
+        # Linux ends a process with the *thread* that started it (process_guards.die_with)
+        self._starter = ThreadPoolExecutor(1, "measurer-starter")
+
+    def steps(self, measure: Callable[[], Steps[T]]) -> Steps[T]:
+        """Measures in a process where that can be, else here. Raises as `measure` does; of a process,
+        MeasureError for a refusal and where it ended, MeasureFault for a fault.
+        """
+        worker = self._take() if travels(measure) else None
+        if worker is None:
+            return (yield from measure())
+        try:
+            try:
+                worker.begin(measure)  # type: ignore[arg-type]
+            except Unsendable as error:
+                note("measured here", why=str(error))
+                return (yield from measure())
+            return (yield from worker.steps())
+        finally:
+            worker.busy = False
+
+    def close(self) -> None:
+        """Ends every process, and waits until it is gone."""
+        with self._lock:
+            self._closed = True
+        self._starter.shutdown()
+        for worker in self._workers:
+            worker.end()
+
+    def _take(self) -> Measurer | None:
+        """Returns a process that waits for work; None where there is none, and then has one started."""
+        with self._lock:
+            for worker in [worker for worker in self._workers if worker.ended]:
+                self._workers.remove(worker)
+                if not worker.ready:
+                    self._not_before = time.monotonic() + RETRY_SECONDS
+            for worker in self._workers:
+                if worker.ready and not worker.busy:
+                    worker.busy = True
+                    return worker
+            room = len(self._workers) + self._starting < self._limit
+            if room and not self._closed and time.monotonic() >= self._not_before:
+                self._starting += 1
+                self._starter.submit(self._start)
+        return None
+
+    def _start(self) -> None:
+        try:
+            worker = Measurer(self._held)
+        except OSError:
+            with self._lock:
+                self._starting, self._not_before = self._starting - 1, time.monotonic() + RETRY_SECONDS
+            return
+        with self._lock:
+            self._starting -= 1
+            self._workers.append(worker)
+
+
+def travels(measure: Callable[[], Any]) -> bool:
+    """Returns True for a `partial` of a function of `engine` or `studies`."""
+    return isinstance(measure, partial) and measure.func.__module__.partition(".")[0] in LIBRARIES
+
+
+class Measurer:
+    """A process that measures (runs.measure_worker), one thing at a time."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most  # bytes that it holds
+        self.ready = self.ended = self.busy = False
+        self._held: OrderedDict[int, int] = OrderedDict()  # the numbers of what it holds, and their bytes
+        self._new: tuple[int, ...] = ()  # of them, those that came with its measurement
+        self._number = 0  # of its measurement
+        self._quiet = 0.0  # seconds since it last said anything, counted while its result is waited for
+        self._went_on = 0.0
+        self._messages: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "runs.measure_worker", str(os.getpid())],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])},
+            start_new_session=True,  # Ctrl-C in the terminal reaches the server alone
+            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # the same for Windows
+        )
+        note("measurer started", pid=self.pid)
+        threading.Thread(target=self._read, name="measurer", daemon=True).start()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def begin(self, measure: partial[Steps[Any]]) -> None:
+        """Sends a measurement, with the models that it needs and that are not there. Raises Unsendable, and
+        MeasureError where the process is gone.
+        """
+        needed: dict[int, Any] = {}
+
+        def refer(value: Any) -> int | None:
+            if not isinstance(value, Transformer | Corpus | PretrainedTokenizer):
+                return None
+            number = _number_of(value)
+            needed[number] = value
+            return number
+
+        call = pack((measure.func, measure.args, measure.keywords), refer)
+        sizes = {number: _size(value) for number, value in needed.items()}
+        if sum(sizes.values()) > self._most:
+            raise Unsendable(f"{sum(sizes.values()):,} bytes of models and texts")
+        new = {number: _described(value) for number, value in needed.items() if number not in self._held}
+        described = pack(new)
+        self._new, left = tuple(new), self._make_room(sizes)
+        self._number += 1
+        self._quiet, self._went_on = 0.0, time.monotonic()
+        stuck = threading.Timer(SILENT_SECONDS, self._process.kill)  # a process that is stopped reads nothing
+        stuck.start()
+        try:
+            self._send(b"o" + pack((self._number, left, described, call)))
+        finally:
+            stuck.cancel()
+
+    def steps(self) -> Steps[Any]:
+        """Yields the progress of what was begun, and again at every beat; returns its result. To close it
+        leaves the measurement.
+        """
+        at, ended = Progress(0, 1), False
+        try:
+            while True:
+                match self._next():
+                    case None:
+                        pass
+                    case "step", done, total, preparing:
+                        at = Progress(done, total, at.so_far, preparing)
+                    case "look", done, total, preparing, so_far:
+                        at = Progress(done, total, so_far, preparing)
+                    case "result", result:
+                        ended = True
+                        return result
+                    case "refused" | "fault" as how, sentence, trace:
+                        ended = True
+                        for number in self._new:  # as the process does
+                            del self._held[number]
+                        raise _error(how, sentence, trace)
+                yield at
+        finally:
+            if not ended:
+                self._leave()
+
+    def end(self) -> None:
+        """Ends the process whatever it does, and waits until it is gone."""
+        self._process.kill()
+        self._process.wait()
+
+    def _make_room(self, sizes: dict[int, int]) -> tuple[int, ...]:
+        """Returns the numbers that the process is to give up for those that it needs now."""
+        for number, size in sizes.items():
+            self._held[number] = size
+            self._held.move_to_end(number)
+        left = []
+        for number in list(self._held):
+            if (sum(self._held.values()) <= self._most and len(self._held) <= HELD) or number in sizes:
+                break
+            del self._held[number]
+            left.append(number)
+        return tuple(left)
+
+    def _next(self) -> Any:
+        """Returns the next message; None where there was none within a beat. Raises MeasureError."""
+        if time.monotonic() - self._went_on > BEAT_SECONDS:
+            self._went_on = time.monotonic()
+            self._send(b"g")
+        try:
+            data = self._messages.get(timeout=BEAT_SECONDS)
+        except queue.Empty:
+            self._quiet += BEAT_SECONDS
+            if self._quiet > SILENT_SECONDS:
+                self.end()
+            return None
+        if data is None:
+            raise MeasureError(GONE)
+        return unpack(data)
+
+    def _leave(self) -> None:
+        """Has it drop its measurement, and ends it where it does not within LEAVE_SECONDS."""
+        with suppress(MeasureError, queue.Empty):
+            self._send(b"l" + str(self._number).encode())
+            until = time.monotonic() + LEAVE_SECONDS
+            while (data := self._messages.get(timeout=max(0.0, until - time.monotonic()))) is not None:
+                if unpack(data)[0] not in ("step", "look"):
+                    return
+        self.end()
+        self.ended = True
+
+    def _send(self, data: bytes) -> None:
+        assert self._process.stdin is not None
+        try:
+            send(self._process.stdin, data)
+        except (OSError, ValueError) as error:
+            raise MeasureError(GONE) from error
+
+    def _read(self) -> None:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        with suppress(OSError, ValueError), self._process.stdout as messages:
+            while (data := receive(messages)) is not None:
+                self.ready, self._quiet = True, 0.0
+                if data:
+                    self._messages.put(data)
+        self.ended = True
+        self._messages.put(None)
+        note("measurer ended", pid=self.pid, code=self._process.wait())
+        with suppress(OSError):
+            self._process.stdin.close()
+
+
+def _error(how: str, sentence: str, trace: str) -> Exception:
+    if how == "refused":
+        return MeasureError(sentence)
+    fault = MeasureFault(sentence)
+    fault.add_note(trace)
+    return fault
+
+
+_numbers: dict[int, int] = {}  # id -> number, of the models and texts that were sent and live
+_numbered = count(1)
+
+
+def _number_of(value: Any) -> int:
+    """Returns the number of a model or text, the same as long as it lives."""
+    number = _numbers.get(id(value))
+    if number is None:
+        number = _numbers[id(value)] = next(_numbered)
+        weakref.finalize(value, _numbers.pop, id(value), None).atexit = False
+    return number
+
+
+def _described(value: Any) -> tuple[str, Any]:
+    """Returns what the process makes a model or text from (runs.measure_worker.made)."""
+    if origin := None if isinstance(value, Corpus) else library.origin(value):
+        name, path = origin
+        return "published", (name, str(path), isinstance(value, Transformer))
+    if isinstance(value, Transformer):
+        weights = dict(value.named_parameters())
+        learns = any(p.requires_grad for p in weights.values())
+        return "model", (value.config, value.parts, weights, value.training, learns)
+    return "value", value
+
+
+def _size(value: Any) -> int:
+    """Bytes that a model or text takes there; none for mapped weights."""
+    if isinstance(value, Corpus):
+        return value.train.nbytes + value.validation.nbytes + len(value.text)
+    if library.origin(value):
+        return 0
+    return sum(p.nbytes for p in value.parameters())

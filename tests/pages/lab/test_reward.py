@@ -120,6 +120,17 @@ def test_a_run_is_read_as_it_was_written_and_kept(tmp_path: Any, monkeypatch: py
     assert isinstance(again, RewardRun) and again == once[0]
 
 
+@pytest.mark.parametrize(("mode", "view"), [("train", reward), ("preferences", preferences_view)])
+def test_a_closed_fold_has_no_tables_made(mode: str, view: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, table = [], view.table
+    monkeypatch.setattr(view, "table", lambda looks: made.append(looks) or table(looks))
+    runs = len(reward_runs.SEEDS)
+    opened(ROOM, after_view="reward", reward_mode=mode)
+    assert len(made) == runs, "of the figure"
+    opened(ROOM, after_view="reward", reward_mode=mode, measure="true")
+    assert len(made) == 3 * runs
+
+
 def stored_by(taste: Taste, beta: float) -> list[PreferenceRun]:
     return [run for run in preference_runs.shipped() if (run.plan.taste, run.plan.beta) == (taste, beta)]
 

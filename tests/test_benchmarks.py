@@ -27,9 +27,12 @@ SHORT = {
     "views": "--page attention --rounds 2",
 }
 WATCHED = {"bytes", "live", "race", "views"}  # by a browser
-SAID = {"cold_start": "--times 1", "load": "--sessions 3 --seconds 10"}  # short, too: figures as sentences
+SAID = {
+    "cold_start": "--times 1",
+    "load": "--sessions 3 --seconds 10 --views 3",
+}  # short, too: figures as sentences
 LONG = {"formation", "recipes", "soak", "time_to_quality"}
-SHARED = {"__init__", "peers", "report", "texts", "visitor"}  # by the others
+SHARED = {"__init__", "floor", "peers", "report", "texts", "visitor"}  # by the others
 
 
 def run(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -120,7 +120,7 @@ def test_a_run_is_read_as_it_was_written_and_kept(tmp_path: Any, monkeypatch: py
     assert isinstance(again, RewardRun) and again == once[0]
 
 
-@pytest.mark.parametrize(("mode", "view"), [("train", reward), ("preferences", preferences_view)])
+@pytest.mark.parametrize(("mode", "view"), [("reward", reward), ("preferences", preferences_view)])
 def test_a_closed_fold_has_no_tables_made(mode: str, view: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     made, table = [], view.table
     monkeypatch.setattr(view, "table", lambda looks: made.append(looks) or table(looks))

@@ -1,8 +1,10 @@
 """`python -m benchmarks.load --sessions 50 --training 1`: a lecture hall on one server. Each session is a real
 websocket conversation (benchmarks/visitor.py): it opens pages in an order of its own, moves controls, and thinks
-between two of them. Prints seconds a page (p50, p95, max), errors, memory a session, the steps a second of the
-trainings beside it, alone and with the others there, and what an answer costs the server in seconds of a
-processor: that one also compares on a busy machine.
+between two of them. Prints seconds a page (p50, p95, max) to the result: an answer that shows the bar of a measurement
+counts until the page stands without one. Prints errors, memory a session, the steps a second of the trainings
+beside it, alone and with the others there, and what an answer costs the server in seconds of a processor: that one
+also compares on a busy machine, and so does what a move costs when nobody else is there, beside a plain Streamlit
+app that is asked in turns with ours (benchmarks/floor.py).
 
 With `--servers 2` the sessions are spread over as many servers on this machine, as a proxy would, and one more
 process holds the runs (docs/hosting.md, "Several servers"): a server is one Python process, which uses one core.
@@ -27,21 +29,23 @@ import tempfile
 import time
 import urllib.request
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.cold_start import processor_seconds
+from benchmarks import floor
 from benchmarks.visitor import Broken, Visitor
 from tests.browser.server import _end_group, _free_port, _wait_until_healthy
 from ui.site import ROOT, built
+from ui.views import views as listed
 
 THINK = 3.0  # seconds between two controls
 MOVES = 3  # of controls on a page
 STEPS = 5_000  # of the training beside it: as many as a hosted server allows, so that it lasts
 SLOWEST = 6  # answers that are told one by one
 WARM = 20  # steps before its speed counts
+PATIENCE = 60.0  # seconds that a visitor waits for a measurement
 GONE = 150.0  # seconds in which Streamlit forgets a tab that was closed
 ALONE = 15.0  # seconds of the trainings by themselves, before anybody else comes
 
@@ -54,6 +58,17 @@ class Tally:
     errors: list[str] = field(default_factory=list)
     received: int = 0
     moves: list[tuple[float, str, str]] = field(default_factory=list)  # seconds, page, control
+    bars: list[float] = field(default_factory=list)  # seconds to a bar, of answers that showed one
+    unfinished: int = 0  # of them, those whose bar still stood when patience ended
+
+    async def answer(self, visitor: Visitor, asked: Awaitable[float | None], moved: bool) -> None:
+        """Notes what a visitor asked for once the result stands."""
+        page, seconds = visitor.name or "home", await asked
+        if seconds is not None and visitor.bars:
+            self.bars.append(seconds)
+            seconds += await visitor.result(PATIENCE)
+            self.unfinished += bool(visitor.bars)
+        self.note(page, seconds, visitor.page.exceptions, visitor.moved if moved else "")
 
     def note(self, page: str, seconds: float | None, exceptions: Sequence[str] = (), moved: str = "") -> None:
         if seconds is not None:
@@ -95,13 +110,12 @@ async def attend(address: str, seed: int, until: float, tally: Tally) -> None:
             for page in pages:
                 if time.monotonic() >= until:
                     break
-                tally.note(page or "home", await visitor.visit(page), visitor.page.exceptions)
+                await tally.answer(visitor, visitor.visit(page), moved=False)
                 for _ in range(MOVES):
                     await visitor.look(THINK * (0.5 + chance.random()))
                     if time.monotonic() >= until:
                         break
-                    seconds = await visitor.move()
-                    tally.note(page or "home", seconds, visitor.page.exceptions, visitor.moved)
+                    await tally.answer(visitor, visitor.move(), moved=True)
     except Broken as error:
         tally.errors.append(str(error))
     finally:
@@ -161,12 +175,11 @@ class Operator:
     """What the server says on its second port (docs/hosting.md), and the system of its process."""
 
     def __init__(self, port: int, process: int) -> None:
-        self._url = f"http://127.0.0.1:{port}/metrics"
-        self._stat = Path(f"/proc/{process}/stat")
+        self._url, self.process = f"http://127.0.0.1:{port}/metrics", process
 
     def worked(self) -> float:
         """Seconds of a processor, until now."""
-        return processor_seconds(self._stat.read_text())
+        return floor.worked(self.process)
 
     def read(self) -> dict[str, float]:
         with urllib.request.urlopen(self._url, timeout=10) as answer:
@@ -253,7 +266,7 @@ async def steps_in(operator: Operator, seconds: float) -> float:
 
 
 async def measure(
-    places: Sequence[tuple[str, Operator]], sessions: int, training: int, seconds: float
+    places: Sequence[tuple[str, Operator]], sessions: int, training: int, seconds: float, views: int
 ) -> Tally:
     """The whole: trainings alone, then everybody, spread over the servers."""
     tally, over, alone = Tally(), asyncio.Event(), 0.0
@@ -261,6 +274,10 @@ async def measure(
     address, operator = places[0]
     for each, _ in places:  # what is kept for everybody is there before anybody is counted
         await tour(each, tally)
+    if views:
+        addresses = [each.address() for each in listed()]
+        chosen = addresses[:: max(1, len(addresses) // views)][:views]
+        print(floor.said(await floor.moves(address, operator.process, chosen)), flush=True)
     if training:
         trainers = [asyncio.create_task(train(address, over)) for _ in range(training)]
         while operator.read()["glassformer_steps"] < WARM:
@@ -290,6 +307,11 @@ async def measure(
         print(f"  {seconds:7.2f} s  {page}: {moved or 'opened'}")
     print(f"errors: {len(tally.errors)}", *tally.errors[:5], sep="\n  ")
     answers = sum(len(each) for each in tally.seconds.values())
+    waited = f", after p95 {percentile(tally.bars, 95):.2f} s" if tally.bars else ""
+    print(
+        f"answers that showed a bar first: {len(tally.bars)}{waited};"
+        f" without a result after {PATIENCE:.0f} s: {tally.unfinished}"
+    )
     print(f"an answer: {1000 * worked / max(1, answers):.0f} ms of a processor")
     print(f"cores at work: {worked / lasted:.2f} of the server(s), {own / lasted:.2f} of these visitors")
     print(f"sent by the server: {tally.received / 2**20:.0f} MB")
@@ -321,6 +343,9 @@ def main() -> None:
     parser.add_argument("--training", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=120.0)
     parser.add_argument("--servers", type=int, default=1)
+    parser.add_argument(
+        "--views", type=int, default=1000, help="a move alone is measured in so many views (all; 0: none)"
+    )
     parser.add_argument("--profile", default="hosted")
     parser.add_argument("--memory", action="store_true", help="open the tabs only, and see what they hold")
     given = parser.parse_args()
@@ -328,7 +353,7 @@ def main() -> None:
         if given.memory:
             asyncio.run(memory(*places[0], given.sessions))
             return
-        tally = asyncio.run(measure(places, given.sessions, given.training, given.seconds))
+        tally = asyncio.run(measure(places, given.sessions, given.training, given.seconds, given.views))
     sys.exit(bool(tally.errors))
 
 

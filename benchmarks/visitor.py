@@ -102,16 +102,36 @@ class Visitor:
         movable = [name for name, (kind, _) in self.page.controls.items() if kind in CHOICES]
         self._random.shuffle(movable)
         for name in movable:
-            if (value := self._another(*self.page.controls[name])) is not None:
-                value.id = name
-                self._values[name] = value
-                self.moved = f"{name.rpartition('-')[2]} {' '.join(str(value).split()[2:])}"[:100]
-                fragment = self.page.parts.get(name, "")
+            if name in self.page.controls and (value := self.another(name)) is not None:
                 try:
-                    return await self._ask(fragment)
+                    return await self.set(name, value)
                 except Gone:
-                    self._drop([fragment])
+                    self._drop([self.page.parts.get(name, "")])
         return None
+
+    async def set(self, name: str, value: WidgetState) -> float:
+        """Gives a control a value; seconds until the page, or the fragment that it is part of, stands again. Raises
+        Broken, and Gone.
+        """
+        value.id = name
+        self._values[name] = value
+        self.moved = f"{name.rpartition('-')[2]} {' '.join(str(value).split()[2:])}"[:100]
+        return await self._ask(self.page.parts.get(name, ""))
+
+    @property
+    def bars(self) -> list[str]:
+        """The bars of measurements that stand on the page."""
+        return [name for name in self.page.followed if "-live_job_" in name]
+
+    async def result(self, patience: float) -> float:
+        """Follows what is measured until no bar stands on the page, as long as patience lasts. Seconds that it took."""
+        begun = time.perf_counter()
+        while self.bars and time.perf_counter() - begun < patience:
+            await asyncio.sleep(min(self.page.followed[name]["every"] for name in self.bars))
+            for name in self.bars:
+                if name in self.page.followed and await self._changed(self.page.followed[name]):
+                    await self._again(name)
+        return time.perf_counter() - begun
 
     async def press(self, key: str) -> float:
         """Presses the button with this key. Raises Broken where there is none, or where it is grey."""
@@ -302,9 +322,10 @@ class Visitor:
             if kind == "bidi_component" and element.bidi_component.component_name.endswith("_follow"):
                 self.page.followed[name] = json.loads(element.bidi_component.json)
 
-    def _another(self, kind: str, control: Any) -> WidgetState | None:
-        """A value that a control may have."""
-        if control.disabled:
+    def another(self, name: str) -> WidgetState | None:
+        """A value, chosen by chance, that a control may have. None where it is grey, or of another kind."""
+        kind, control = self.page.controls[name]
+        if kind not in CHOICES or control.disabled:
             return None
         found = WidgetState()
         if kind == "slider" and control.options:

@@ -3,6 +3,7 @@ of those that train to the end or watch a server for minutes only the start is a
 """
 
 import json
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +20,7 @@ SHORT = {
     "finetune": "--rounds 1 --small",
     "generation": "--rounds 1 --positions rope",
     "seq2seq": "--rounds 1 --precision float32",
+    "scrub": "--view residual/lens --steps 2",
     "training": "--rounds 1 --precision float32 --config A",
     "pretrained": "--rounds 1 --tokens 4",
     "bytes": "--rounds 1",
@@ -26,10 +28,13 @@ SHORT = {
     "race": "--passes 1 --steps 5 --presses 1",
     "views": "--page attention --rounds 2",
 }
-WATCHED = {"bytes", "live", "race", "views"}  # by a browser
-SAID = {"cold_start": "--times 1", "load": "--sessions 3 --seconds 10"}  # short, too: figures as sentences
+WATCHED = {"bytes", "live", "race", "scrub", "views"}  # by a browser
+SAID = {
+    "cold_start": "--times 1",
+    "load": "--sessions 3 --seconds 10 --views 3",
+}  # short, too: figures as sentences
 LONG = {"formation", "recipes", "soak", "time_to_quality"}
-SHARED = {"__init__", "peers", "report", "texts", "visitor"}  # by the others
+SHARED = {"__init__", "floor", "peers", "report", "texts", "visitor"}  # by the others
 
 
 def run(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -43,9 +48,13 @@ def has_chromium() -> bool:
         return chromium_path(driver) is not None
 
 
-def test_every_benchmark_is_run_here() -> None:
+def test_every_benchmark_is_run_here_and_stands_in_the_list() -> None:
     names = {path.stem for path in (ROOT / "benchmarks").glob("*.py")}
     assert names == SHARED | LONG | SAID.keys() | SHORT.keys()
+    listed = re.findall(
+        r"^\| `(\w+)` \|.*`benchmarks\.\1\b", (ROOT / "benchmarks" / "README.md").read_text(), re.M
+    )
+    assert sorted(listed) == sorted(names - SHARED | {"texts"})
 
 
 @pytest.mark.parametrize("name", SHORT)

@@ -24,6 +24,7 @@ from runs.profiles import Profile
 from ui import background_jobs, identity, session
 from ui.operate import file_descriptors, health, log, metrics, patches
 
+COLLECTED = 20_000, 20, 50  # new objects until garbage is collected; so many times until older one is, too
 OLDEST = (1, 67)  # Streamlit with `help` of st.Page, and st.grid
 
 
@@ -164,10 +165,11 @@ def _go_ahead() -> None:
 
 def _settle() -> None:
     """Imports what every page needs and takes it out of garbage collection: 250,000 objects that never go
-    away.
+    away. What pages leave is collected after 20,000 objects instead of 700, 0.4 ms an answer instead of 2.
     """
     import engine.model  # noqa: F401
     import ui.model_bar  # noqa: F401
 
     gc.collect()
     gc.freeze()
+    gc.set_threshold(*COLLECTED)

@@ -99,8 +99,14 @@ def _real() -> Pretrained:
     return library.load(REAL, LARGEST)
 
 
-def shipped(path: Path = PATH) -> tuple[FinetuneRun, ...]:
-    """Reads the runs that come with the app. Raises CheckpointError for an unreadable file."""
+@cache
+def shipped() -> tuple[FinetuneRun, ...]:
+    """Reads the runs that come with the app, once. Raises CheckpointError for an unreadable file."""
+    return stored()
+
+
+def stored(path: Path = PATH) -> tuple[FinetuneRun, ...]:
+    """Reads the runs that are stored so far. Raises CheckpointError for an unreadable file."""
     return read_runs(path, "finetune", FinetuneRun)
 
 
@@ -109,4 +115,4 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return ", ".join(f"{value:.3f}" for value in run.values[-1])
 
     file = folder_options(__doc__).parse_args(arguments).into / PATH.name
-    complete(file, PLANS, shipped, trained, ends)
+    complete(file, PLANS, stored, trained, ends)

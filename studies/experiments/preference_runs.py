@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from engine import checkpoints
@@ -49,8 +50,14 @@ def trained(plan: Plan) -> PreferenceRun:
     return PreferenceRun(finish(begin(plan, text)), made("preferences"))
 
 
-def shipped(path: Path = PATH) -> tuple[PreferenceRun, ...]:
-    """Reads the runs that come with the app. Raises CheckpointError for an unreadable file."""
+@cache
+def shipped() -> tuple[PreferenceRun, ...]:
+    """Reads the runs that come with the app, once. Raises CheckpointError for an unreadable file."""
+    return stored()
+
+
+def stored(path: Path = PATH) -> tuple[PreferenceRun, ...]:
+    """Reads the runs that are stored so far. Raises CheckpointError for an unreadable file."""
     return read_runs(path, "preferences", PreferenceRun)
 
 
@@ -59,4 +66,4 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return f"{run.preferred.looks[-1].measured:.2f}"
 
     file = folder_options(__doc__).parse_args(arguments).into / PATH.name
-    complete(file, PLANS, shipped, trained, measured)
+    complete(file, PLANS, stored, trained, measured)

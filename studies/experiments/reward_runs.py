@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from studies.after.reward import Plan, RewardEvaluation, half_trained, reinforce
@@ -36,8 +37,14 @@ def trained(plan: Plan) -> RewardRun:
     return RewardRun(plan, tuple(reinforce(half_trained(plan.seed), plan)), made("reward"))
 
 
-def shipped(path: Path = PATH) -> tuple[RewardRun, ...]:
-    """Reads the runs that come with the app. Raises CheckpointError for an unreadable file."""
+@cache
+def shipped() -> tuple[RewardRun, ...]:
+    """Reads the runs that come with the app, once. Raises CheckpointError for an unreadable file."""
+    return stored()
+
+
+def stored(path: Path = PATH) -> tuple[RewardRun, ...]:
+    """Reads the runs that are stored so far. Raises CheckpointError for an unreadable file."""
     return read_runs(path, "reward", RewardRun)
 
 
@@ -46,4 +53,4 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return f"first try {run.looks[-1].first_try:.2f}"
 
     file = folder_options(__doc__).parse_args(arguments).into / PATH.name
-    complete(file, PLANS, shipped, trained, first_try)
+    complete(file, PLANS, stored, trained, first_try)

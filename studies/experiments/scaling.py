@@ -12,6 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -157,8 +158,14 @@ def plans(seeds: Sequence[int] = SEEDS) -> tuple[Plan, ...]:
     return tuple(Plan(c, width, seed) for seed in seeds for c, widths in WIDTHS.items() for width in widths)
 
 
-def shipped(path: Path = PATH) -> tuple[ScalingRun, ...]:
-    """Reads the runs that come with the app. Raises CheckpointError for an unreadable file."""
+@cache
+def shipped() -> tuple[ScalingRun, ...]:
+    """Reads the runs that come with the app, once. Raises CheckpointError for an unreadable file."""
+    return stored()
+
+
+def stored(path: Path = PATH) -> tuple[ScalingRun, ...]:
+    """Reads the runs that are stored so far. Raises CheckpointError for an unreadable file."""
     return read_runs(path, "scaling", ScalingRun)
 
 
@@ -167,4 +174,4 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return f"{run.parameters} parameters, {run.tokens} characters, loss {run.loss:.4f}"
 
     file = folder_options(__doc__).parse_args(arguments).into / PATH.name
-    complete(file, plans(), shipped, lambda plan: finish(measure(plan)), ends)
+    complete(file, plans(), stored, lambda plan: finish(measure(plan)), ends)

@@ -202,18 +202,30 @@ READERS: dict[str, tuple[Callable[[Path], object], Path]] = {
     "doctor": (table.shipped, table.PATH),
     "dropout": (dropout_runs.shipped, dropout_runs.PATH),
     "extrapolation": (extrapolation.shipped_runs, extrapolation.PATH),
-    "finetune": (finetune_runs.shipped, finetune_runs.PATH),
+    "finetune": (finetune_runs.stored, finetune_runs.PATH),
     "ladder": (ladder.shipped, ladder.SHIPPED),
-    "preferences": (preference_runs.shipped, preference_runs.PATH),
+    "preferences": (preference_runs.stored, preference_runs.PATH),
     "races": (stored_races.load_race, lab_races.SHIPPED / "norms-12.json"),
     "residuals": (no_residual.shipped, no_residual.PATH),
-    "reward": (reward_runs.shipped, reward_runs.PATH),
-    "scaling": (scaling.shipped, scaling.PATH),
+    "reward": (reward_runs.stored, reward_runs.PATH),
+    "scaling": (scaling.stored, scaling.PATH),
     "story": (story.shipped, story.PATH),
     "swapped": (masks_swapped.shipped, masks_swapped.SHIPPED),
     "tasks": (lambda path: why_decoders.interface(path.parents[1]), Path("tasks") / "copy" / "metrics.json"),
     "unmasked": (no_causal_mask.shipped, no_causal_mask.SHIPPED),
 }
+SHIPPED = (
+    *(bigram_expectations.shipped, dropout_runs.shipped, finetune_runs.shipped, ladder.shipped),
+    *(masks_swapped.shipped, no_causal_mask.shipped, preference_runs.shipped, reward_runs.shipped),
+    *(scaling.shipped, story.shipped, table.shipped),
+)
+
+
+@pytest.mark.parametrize("read", SHIPPED, ids=lambda read: read.__module__.rpartition(".")[2])
+def test_what_ships_is_read_once_and_not_with_every_answer(read: Callable[[], object]) -> None:
+    assert read() is read()
+
+
 WHOLE = ("", "{", "[]", "{}", "null", '"x"', "7", "[" * 100_000, '{"runs": null}', '{"tasks": []}', "\ud800")
 
 

@@ -26,6 +26,30 @@ session.close_manager()
 """
 
 
+GARBAGE = """
+import gc, weakref
+from ui import server
+class Ring:
+    def __init__(self):
+        self.itself = self
+server._settle()
+rings = weakref.WeakSet()
+most = 0
+for _ in range(100_000):
+    rings.add(Ring())
+    most = max(most, len(rings))
+print(most, gc.get_freeze_count() > 100_000)
+"""
+
+
+def test_a_server_collects_garbage_less_often_and_still_does() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", GARBAGE], cwd=ROOT, capture_output=True, text=True, timeout=300
+    )
+    most, frozen = done.stdout.split()
+    assert 700 < int(most) <= 20_001 and frozen == "True", done.stderr[-3000:]
+
+
 def test_the_first_pages_of_a_server_import_nothing_that_only_others_need(tmp_path: Path) -> None:
     variables = {"GLASSFORMER_PROFILE": "small", "HOME": str(tmp_path), "TMPDIR": str(tmp_path)}
     done = subprocess.run(

@@ -4,9 +4,13 @@ import asyncio
 import logging
 from collections.abc import Iterator
 from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
+from streamlit import config
+from streamlit.proto.NewSession_pb2 import CustomThemeConfig
+from streamlit.runtime import app_session
 from streamlit.runtime.state.session_state import SessionState
 
 from benchmarks.visitor import Visitor
@@ -51,6 +55,26 @@ def test_a_widget_finds_in_the_state_what_it_found_in_a_copy_of_it() -> None:
     assert type(looked_up) is not type(copied)
     assert dict(looked_up) == copied == {"chosen": 3, "typed": None} and len(looked_up) == 2
     assert "typed" in looked_up and looked_up["chosen"] == 3 and looked_up.get("absent") is None
+
+
+def theme() -> str:
+    """The theme as a run sends it: that of all, and of light, dark and sidebar."""
+    message = CustomThemeConfig()
+    app_session._populate_theme_msg(message)
+    for path in ("light", "dark", "sidebar", "light.sidebar", "dark.sidebar"):
+        app_session._populate_theme_msg(attrgetter(path)(message), f"theme.{path}")
+    return str(message)
+
+
+def test_the_theme_is_read_once_and_sent_with_every_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = config.get_options_for_section
+    read: list[str] = []
+    monkeypatch.setattr(config, "get_options_for_section", lambda name: read.append(name) or options(name))
+    config.get_config_options()
+    original = theme()
+    assert 'primary_color: "#' in original and len(read) == 6
+    patches.install()
+    assert [theme(), theme(), theme()] == [original] * 3 and len(read) == 12
 
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row.name)

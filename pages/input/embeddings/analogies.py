@@ -59,7 +59,7 @@ def draw(subject: Subject) -> None:
     if tokens[3] in tokens[:3]:
         st.info(TEXT["expected among inputs"])
         return
-    result = analogy(unit, tokens[:3], tokens[3], NEAREST)
+    result = _analogy(subject.key, tokens, unit)
     names, near = [known.words[i] for i in tokens], [known.words[i] for i in result.ids]
     with right:
         _draw(result, near)
@@ -71,6 +71,11 @@ def draw(subject: Subject) -> None:
 @memo.measured()
 def _directions(key: tuple[str, int], _matrix: np.ndarray) -> Directions:
     return directions_of(_matrix)
+
+
+@memo.measured()
+def _analogy(key: tuple[str, int], tokens: Sequence[int], _unit: Directions) -> Analogy:
+    return analogy(_unit, tokens[:3], tokens[3], NEAREST)
 
 
 def answer(analogy: Analogy, names: Sequence[str], near: Sequence[str]) -> str:

@@ -72,10 +72,15 @@ def _text(corpus: str | None) -> str | None:
 def finite_matrix(subject: Subject) -> np.ndarray | None:
     """Returns E, (vocab, d_model); None, with a sentence, where a training that diverged left no numbers."""
     matrix = embedding_of(subject.model)
-    if np.isfinite(matrix).all():
+    if _is_finite(subject.key, matrix):
         return matrix
     st.info(TEXT["not finite"])
     return None
+
+
+@memo.measured()
+def _is_finite(key: tuple[str, int], _matrix: np.ndarray) -> bool:
+    return bool(np.isfinite(_matrix).all())
 
 
 def choose_token(known: Vocabulary, tokenizer: Tokenizer) -> int:

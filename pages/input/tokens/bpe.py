@@ -106,17 +106,19 @@ def _texts(typed: str, level: Level, split: Split, source: str) -> Texts | None:
     """Returns the text to learn from and the passage to watch; says what was left out. None, with a sentence,
     where there is nothing to learn from.
     """
+    limit = min(session.profile().max_watched, MAX_SYMBOLS)
     if source == OWN:
         if not typed:
             st.info(TEXT["no text"])
             return None
         text, name = typed, called("yours")
+        most = affordable(text, level, split, limit)
     else:
         chosen = corpus(source)
         text, name = chosen.text, called(chosen.name)
+        most = _affordable(chosen.name, level, split, limit, text)
         if not typed:
             st.caption(TEXT["beginning shown"])
-    most = affordable(text, level, split, min(session.profile().max_watched, MAX_SYMBOLS))
     if most < len(text):
         unsplit = "learned partly, unsplit" if split == "none" else "learned in part"
         st.caption(TEXT(unsplit, learned=most, characters=len(text)))
@@ -124,6 +126,11 @@ def _texts(typed: str, level: Level, split: Split, source: str) -> Texts | None:
         shown = "shown in part" if source == OWN else "passage in part"
         st.caption(TEXT(shown, shown=SHOWN, characters=len(typed)))
     return Texts(text[:most], (typed or text)[:SHOWN], name)
+
+
+@memo.measured()
+def _affordable(corpus: str, level: Level, split: Split, limit: int, _text: str) -> int:
+    return affordable(_text, level, split, limit)
 
 
 def _answer(ways: ThreeWays, merges: int, name: str) -> str:

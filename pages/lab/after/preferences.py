@@ -108,7 +108,7 @@ def draw(container: DeltaGenerator) -> None:
         st.markdown(samples(shown[0].texts, shown[-1].texts, plan.steps))
     explain.answer(answer(plan, (live,) if live else stored))
     measured = TEXT("measured", pairs=PAIRS, characters=CHARACTERS, samples=SAMPLES)
-    explain.measure_it(draw_ends, *tables_of(table, stored, live), measured)
+    explain.measure_it(draw_ends, table, stored, live, measured)
     scores = shown[-1].held_out
     explain.by_hand(
         st.markdown,

@@ -91,7 +91,7 @@ def draw(container: DeltaGenerator) -> None:
         _group(shown[0].group)
     explain.answer(answer(plan, (live,) if live else stored))
     measured = TEXT("measured", asked=ASKED, tries=TRIES)
-    explain.measure_it(draw_ends, *tables_of(table, stored, live), measured)
+    explain.measure_it(draw_ends, table, stored, live, measured)
     mean = shown[0].group.mean
     explain.by_hand(st.markdown, TEXT("by hand", mean=mean, rewarded=1 - mean, other=-mean))
 

@@ -67,10 +67,10 @@ def joined(stored: Sequence[pd.DataFrame], live: pd.DataFrame | None) -> pd.Data
     return pd.concat([*tables, *([live.assign(run=TEXT["live run"])] if live is not None else [])])
 
 
-def draw_ends(stored: Sequence[pd.DataFrame], live: pd.DataFrame | None, caption: str) -> None:
-    """Draws the last row of each run."""
-    ends = joined(stored, live).groupby("run", sort=False).tail(1).set_index("run").reset_index()
-    st.dataframe(ends, hide_index=True)
+def draw_ends(table: Callable[[Any], pd.DataFrame], stored: Sequence[Any], live: Any, caption: str) -> None:
+    """Draws the last row of the `table` of each run."""
+    last = joined(*tables_of(table, stored, live)).groupby("run", sort=False).tail(1)
+    st.dataframe(last.set_index("run").reset_index(), hide_index=True)
     st.caption(caption)
 
 

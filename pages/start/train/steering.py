@@ -151,6 +151,7 @@ def options(view: RunView, mine: bool) -> DeltaGenerator:
                 max_value=max(room(view), 1),
                 step=100,
                 key=_more_key(view),
+                on_change="ignore",  # the button reads it
                 disabled=not (mine and further(view)),
                 help=TEXT["more steps hint"],
             )

@@ -274,6 +274,17 @@ def test_letters_as_they_come_out(manager: StageManager, drawn: Any) -> None:
     assert not lacking(said(ran(page)), "not a token", "2 tokens here")
 
 
+def test_a_rerun_goes_through_the_vocabulary_for_no_analogy_that_is_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    page = opened("input/embeddings", embed_view="analogies", model=SMALL_MODEL)
+    computed: list[Any] = []
+    monkeypatch.setattr(analogies, "analogy", lambda *of: computed.append(of) or analogy(*of))
+    monkeypatch.setattr(vocabulary.np, "isfinite", lambda matrix: computed.append(matrix) or np.array(True))
+    page.run()
+    assert not computed
+
+
 @pytest.mark.parametrize(
     ("rank", "near_c", "verdict"),
     [(2, 9, "so the arithmetic helps"), (3, 3, "not needed"), (7, 4, "so the arithmetic hurts")],

@@ -190,6 +190,14 @@ def test_text_up_to_the_limit_and_no_further(monkeypatch):
     assert "merges are learned from its first 100 of 2,000 characters" in said(page)
 
 
+def test_a_long_text_is_not_cut_anew_in_a_rerun(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = opened(PAGE, bpe_from="python", bpe_new="3")
+    cut: list[Any] = []
+    monkeypatch.setattr(bpe_view, "affordable", lambda *text: cut.append(text) or 100)
+    page.run()
+    assert not cut
+
+
 @pytest.mark.parametrize(("step", "token", "kept"), [("7", "260", "7"), ("100000", "100000", "32")])
 def test_a_link_says_where_the_player_is(step, token, kept):
     page = opened(PAGE, bpe_step=step, bpe_token=token)

@@ -20,7 +20,7 @@ from studies.after.reward import CONFIG, Plan
 from studies.experiments import preference_runs, reward_runs
 from studies.experiments.command import from_json, to_json
 from studies.experiments.preference_runs import PreferenceRun
-from studies.experiments.reward_runs import PLANS, RewardRun, shipped
+from studies.experiments.reward_runs import PLANS, RewardRun, shipped, stored
 from studies.tasks import attempts
 from tests.pages.helpers import clicked, lacking, opened, unescaped
 from ui import background_jobs
@@ -112,12 +112,23 @@ def test_a_run_is_read_as_it_was_written_and_kept(tmp_path: Any, monkeypatch: py
     monkeypatch.setattr(reward_runs, "PLANS", plans)
     monkeypatch.setattr(reward_runs, "half_trained", lambda seed: build(CONFIG, seed))
     reward_runs.main(["--into", str(tmp_path)])
-    once = shipped(tmp_path / "reward.json")
+    once = stored(tmp_path / "reward.json")
     assert tuple(run.plan for run in once) == plans
     monkeypatch.setattr(reward_runs, "trained", lambda plan: pytest.fail("it is stored already"))
     reward_runs.main(["--into", str(tmp_path)])
     again = from_json(RewardRun, to_json(once[0]))
     assert isinstance(again, RewardRun) and again == once[0]
+
+
+@pytest.mark.parametrize(("mode", "view"), [("reward", reward), ("preferences", preferences_view)])
+def test_a_closed_fold_has_no_tables_made(mode: str, view: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, table = [], view.table
+    monkeypatch.setattr(view, "table", lambda looks: made.append(looks) or table(looks))
+    runs = len(reward_runs.SEEDS)
+    opened(ROOM, after_view="reward", reward_mode=mode)
+    assert len(made) == runs, "of the figure"
+    opened(ROOM, after_view="reward", reward_mode=mode, measure="true")
+    assert len(made) == 3 * runs
 
 
 def stored_by(taste: Taste, beta: float) -> list[PreferenceRun]:

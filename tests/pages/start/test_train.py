@@ -177,6 +177,7 @@ def test_the_run_is_drawn_and_its_buttons_ask_the_manager(manager, drawn):
     changed(page, manager, status="stopped")
     more = page.number_input(key=f"more-run-0-{STEPS - 40}")
     assert more.value == STEPS - 40
+    assert more.proto.ignore_rerun, "only the button reads it"
     more.set_value(300).run()
     clicked(page, "extend_button")
     clicked(page, "restart_button")

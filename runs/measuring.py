@@ -1,8 +1,8 @@
 """Measurements in processes of their own, where they do not hold the lock of the Python that draws pages.
 
-A `partial` of a function of `engine` or `studies` travels, its arguments written by `runs.packing`. A
-model is sent once and held there by a number; a published model goes by its name, and its weights are mapped.
-A function that cannot travel, or finds no process ready, runs in the thread that asks.
+A `partial` of a function of `engine` or `studies` travels, its arguments written by `runs.packing`. A model
+is sent once and held there by a number; a published model goes by its name, and its weights are mapped.
+Anything that cannot travel, or finds no process ready, is measured in the thread that asks.
 """
 
 from __future__ import annotations

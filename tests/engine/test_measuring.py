@@ -58,8 +58,11 @@ from studies.residual.gradient_by_depth import measuring as profiles
 from studies.residual.lens import lens_steps
 from studies.shapes.backward import backward, nudges
 from studies.shapes.optimiser_step import single_step, spectra
+from studies.weights.pretrained import library
 from tests.engine.helpers import loud, tiny
 from tests.engine.packed import same
+from tests.engine.pretrained.gguf_files import WORDS as WORDS_OF_GGUF
+from tests.engine.pretrained.gguf_files import llama_file
 from tests.engine.running import freeze, lives, wait
 
 pytestmark = pytest.mark.skipif(
@@ -71,10 +74,12 @@ IDS = tuple(CharTokenizer.train(TEXT).encode(TEXT[:12]))
 
 
 @pytest.fixture(scope="module")
-def measurers() -> Iterator[Measurers]:
-    made = Measurers(1)
-    warm(made)
-    yield made
+def measurers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Measurers]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        made = Measurers(1)
+        warm(made)
+        yield made
     pids = [worker.pid for worker in made._workers]
     made.close()
     assert pids and not any(map(lives, pids))
@@ -171,6 +176,18 @@ def test_what_the_doctor_finds_is_equal_but_for_the_seconds(measurers: Measurers
     assert {f.verdict for f in there} >= {"pass", "fail"} and any(type(at.so_far) is tuple for at in steps)
 
 
+def all_sent(worker: Measurer, monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """Every message that goes to a process from now on, as they go."""
+    sent, send = list[bytes](), worker._send
+
+    def listening(data: bytes) -> None:
+        sent.append(data)
+        send(data)
+
+    monkeypatch.setattr(worker, "_send", listening)
+    return sent
+
+
 def worker_steps(worker: Measurer, measure: partial[Steps[Any]]) -> Steps[Any]:
     """Measures in this process and nowhere else."""
     worker.begin(measure)
@@ -180,14 +197,8 @@ def worker_steps(worker: Measurer, measure: partial[Steps[Any]]) -> Steps[Any]:
 def test_a_model_is_sent_a_single_time_and_few_are_held(
     measurers: Measurers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    worker, sent = warm(measurers), list[bytes]()
-    send = worker._send
-
-    def listening(data: bytes) -> None:
-        sent.append(data)
-        send(data)
-
-    monkeypatch.setattr(worker, "_send", listening)
+    worker = warm(measurers)
+    sent = all_sent(worker, monkeypatch)
     other = model()
     size = sum(p.nbytes for p in other.parameters())
     monkeypatch.setattr(worker, "_most", size)
@@ -283,6 +294,19 @@ def test_a_model_whose_weights_have_become_nan_travels_as_it_is(measurers: Measu
         next(nan.parameters()).fill_(float("nan"))
     there = finish(worker_steps(warm(measurers), partial(sinks, nan, IDS, 3)))
     assert same(there, finish(sinks(nan, IDS, 3)))
+
+
+def test_a_published_model_and_its_vocabulary_go_by_their_name(
+    measurers: Measurers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    llama_file(tmp_path / "small.gguf", WORDS_OF_GGUF)
+    found = library.load("small", 10**9, tmp_path / "small.gguf")
+    worker = warm(measurers)
+    sent = all_sent(worker, monkeypatch)
+    measure = partial(write_each, found.model, found.tokenizer, (1, 2), 6, [SAMPLING])
+    assert same(finish(worker_steps(worker, measure)), finish(measure()))
+    assert len(sent[0]) < 2_000 < sum(p.nbytes for p in found.model.parameters())
+    assert library.origin(found.model) == ("small", tmp_path / "small.gguf") and library.origin(MODEL) is None
 
 
 def test_parts_that_have_no_name_are_measured_here(measurers: Measurers) -> None:

@@ -10,6 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from benchmarks.load import Tally
+from benchmarks.visitor import Visitor
+from tests.aside import aside
 from tests.browser.server import chromium_path
 from tests.source import ROOT
 
@@ -55,6 +58,31 @@ def test_every_benchmark_is_run_here_and_stands_in_the_list() -> None:
         r"^\| `(\w+)` \|.*`benchmarks\.\1\b", (ROOT / "benchmarks" / "README.md").read_text(), re.M
     )
     assert sorted(listed) == sorted(names - SHARED | {"texts"})
+
+
+class Waiting(Visitor):
+    """A visitor whose page shows a bar until two seconds have gone by."""
+
+    waits = True
+
+    @property
+    def bars(self) -> list[str]:
+        return ["bar"] * self.waits
+
+    async def result(self, patience: float) -> float:
+        self.waits = False
+        return 2.0
+
+
+def test_an_answer_counts_to_its_result_and_not_to_its_bar() -> None:
+    async def asked() -> float:
+        return 0.7
+
+    tally, visitor = Tally(), Waiting("http://127.0.0.1")
+    aside(tally.answer(visitor, asked(), moved=False))
+    assert tally.seconds == {"home": [2.7]} and tally.bars == [0.7] and not tally.unfinished
+    aside(tally.answer(visitor, asked(), moved=False))
+    assert tally.seconds == {"home": [2.7, 0.7]} and tally.bars == [0.7]
 
 
 @pytest.mark.parametrize("name", SHORT)

@@ -164,7 +164,7 @@ def _go_ahead() -> None:
 
 def _settle() -> None:
     """Imports what every page needs and takes it out of garbage collection: 250,000 objects that never go
-    away. What pages leave is collected after 20,000 objects instead of 700, 0.4 ms an answer instead of 2.
+    away. Garbage is collected after 20,000 new objects instead of 700: 0.4 ms an answer instead of 2.
     """
     import engine.model  # noqa: F401
     import ui.model_bar  # noqa: F401

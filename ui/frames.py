@@ -1,7 +1,7 @@
 """The figures of a view at another step of the training, past Streamlit: a route of ours draws the view again
 as it stands, at that step, and answers with what its components get. Nothing else of the page is sent.
 
-    frames.offer(draw)  # draw(step) draws the view that this tab shows; returns the name for the route
+    name = frames.offer(draw, shown)  # draw(step) draws the view of this tab, which is at `shown` now
 
 The view's function is the page's: it runs outside of the tab's session, on a copy of its state, and what it
 says to Streamlit is dropped. A view for which that is allowed says so (`View.figures_only`).

@@ -262,6 +262,10 @@ class Jobs:
         if self._measurers is not None:
             self._measurers.close()
 
+    def pids(self) -> list[int]:
+        """Returns the ids of the processes that measure; none where threads do."""
+        return self._measurers.pids() if self._measurers else []
+
     def forget(self, key: Key, job: Job) -> None:
         """Forgets a result, so that the next request begins anew; not where that has begun already."""
         with self._lock:
@@ -278,6 +282,11 @@ def measure_apart(processes: int) -> None:
     if processes:
         held = profiles.current().loaded_bytes // 6  # of what the server itself may hold
         _server = Jobs(processes, measurers=Measurers(processes, held))
+
+
+def measuring_processes() -> list[int]:
+    """Returns the ids of the processes that measure for this server."""
+    return _server.pids()
 
 
 def leave_all() -> None:

@@ -107,7 +107,7 @@ NOW = Standing(("running", "running", "queued", "failed"), 3, WORKERS, 4096, 250
 
 
 def told() -> dict[str, float]:
-    found, observe = metrics.registry(lambda: NOW, lambda: 17)
+    found, observe = metrics.registry(lambda: NOW, lambda: 17, lambda: [30, 12])
     for seconds in (0.01, 0.2, 0.2, 4.0):
         observe(seconds)
     lines = [line for line in generate_latest(found).decode().splitlines() if not line.startswith("#")]
@@ -119,7 +119,7 @@ def test_the_numbers_of_a_moment() -> None:
     assert text["glassformer_sessions"] == 17 and text["glassformer_queue"] == 3
     states = {"running": 2, "queued": 1, "failed": 1, "paused": 0, "starting": 0, "finished": 0, "stopped": 0}
     assert {name: text[f'glassformer_runs{{state="{name}"}}'] for name in states} == states
-    workers = {"training": (2, 123), "spare": (1, 7), "starting": (0, 0)}
+    workers = {"training": (2, 123), "spare": (1, 7), "starting": (0, 0), "measuring": (2, 42)}
     for name, (count, held) in workers.items():
         assert text[f'glassformer_workers{{state="{name}"}}'] == count
         assert text[f'glassformer_worker_bytes{{state="{name}"}}'] == held

@@ -25,6 +25,7 @@ from ui import background_jobs, identity, session
 from ui.operate import file_descriptors, health, log, metrics, patches
 
 COLLECTED = 20_000, 20, 50  # new objects until garbage is collected; so many times until older one is, too
+LOOPBACK = ("localhost", "127.0.0.1", "::1")  # how a browser on this computer calls it
 OLDEST = (1, 67)  # Streamlit with `help` of st.Page, and st.grid
 
 
@@ -137,13 +138,16 @@ def report_error(error: Exception) -> bool:
 
 
 def _set_limits(profile: Profile) -> None:
-    """Sets Streamlit's own options: the sizes of files and messages, and that strangers are not shown what
-    the code says; who runs the server has the log.
+    """Sets Streamlit's own options: the sizes of files and messages; that strangers are not shown what the
+    code says, since the log has it; and under which names this computer serves itself.
     """
     config.set_option("server.maxUploadSize", profile.max_upload_mb)
     config.set_option("server.maxWidgetStateSize", profile.max_message_mb)
     if profile.public:
         config.set_option("client.showErrorDetails", "none")
+    elif not reachable(config.get_option("server.address")) and not config.get_option("server.allowedHosts"):
+        # Else a site whose name comes to mean this computer (DNS rebinding) could open its files.
+        config.set_option("server.allowedHosts", [*LOOPBACK])
 
 
 def _go_ahead() -> None:

@@ -21,7 +21,7 @@ from runs.state import Process, Standing
 from tests.aside import aside
 from tests.engine.cases import for_each
 from tests.engine.running import SHORT, ended, lives, spec, wait, warm_spare
-from ui import server, session
+from ui import server, session, websocket_filter
 from ui.operate import health, log, metrics
 
 WARM, COLD, BUSY = Process(1, (), True), Process(2, (), False), Process(3, ("a run",), True)
@@ -267,3 +267,31 @@ def test_a_server_that_others_reach_is_hosted_unless_it_says_otherwise(
     monkeypatch.setattr(server.config, "get_option", lambda name: {"server.address": address}[name])
     server.heed_settings()
     assert profiles.current().name == profile
+
+
+@for_each(
+    "address, profile, named, serves",
+    [
+        ("localhost", "local", [], False), ("localhost", "local", ["evil.example"], True), ("0.0.0.0", "local", [], True),
+        ("localhost", "hosted", [], True), ("127.0.0.1", "local", [], False),
+    ],
+)  # fmt: skip
+def test_a_computer_for_itself_is_reached_by_its_names_alone(
+    address: str, profile: str, named: list[str], serves: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A site that has its name mean this computer makes its page and our server the same origin."""
+    options: dict[str, Any] = {"server.address": address, "server.allowedHosts": named}
+    real = server.config.get_option
+    monkeypatch.setattr(
+        server.config, "get_option", lambda name: options[name] if name in options else real(name)
+    )
+    monkeypatch.setattr(server.config, "set_option", options.__setitem__)
+    server._set_limits(profiles.PROFILES[profile])
+    for host, allowed in {
+        "evil.example:8501": serves,
+        "localhost:8501": named == [],
+        "[::1]:8501": named == [],
+    }.items():
+        headers = [(b"host", host.encode()), (b"origin", f"http://{host}".encode())]
+        scope = {"type": "websocket", "headers": headers}
+        assert (websocket_filter.same_origin(scope) is not None) == allowed, host

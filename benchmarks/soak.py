@@ -32,6 +32,7 @@ from benchmarks.load import GONE, Operator, Tally, attend, server, tour
 from benchmarks.visitor import Broken, Visitor
 from runs.profiles import PROFILES
 from tests.engine.running import workers_of
+from ui.server import EMPTY_SECONDS
 
 KILL, TEAR, BREAK = (
     45.0,
@@ -249,7 +250,7 @@ def main() -> None:
     )
     given = parser.parse_args()
     forget = PROFILES[given.profile].forget_seconds if given.forget is None else given.forget
-    settle = forget + SESSION if given.settle is None else given.settle
+    settle = max(forget + SESSION, 1.2 * EMPTY_SECONDS) if given.settle is None else given.settle
     times = given.minutes * 60, settle, given.warm * 60
     with server(given.profile, given.forget) as (address, operator, process):
         fine = asyncio.run(soak(address, operator, process, given.sessions, *times))

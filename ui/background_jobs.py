@@ -298,6 +298,12 @@ class Jobs:
         if self._measurers is not None:
             self._measurers.close()
 
+    def forget_results(self) -> None:
+        """Forgets what has been measured."""
+        with self._lock:
+            for key in [key for key, job in self._jobs.items() if job.ended]:
+                del self._jobs[key]
+
     def pids(self) -> list[int]:
         """Returns the ids of the processes that measure; none where threads do."""
         return self._measurers.pids() if self._measurers else []
@@ -323,6 +329,11 @@ def measure_apart(processes: int) -> None:
 def measuring_processes() -> list[int]:
     """Returns the ids of the processes that measure for this server."""
     return _server.pids()
+
+
+def forget_results() -> None:
+    """Forgets what this server has measured: the next who wants it waits for it."""
+    _server.forget_results()
 
 
 def leave_all() -> None:

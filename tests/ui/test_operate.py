@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Iterator
+from functools import partial
 from io import StringIO
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +14,7 @@ from prometheus_client import generate_latest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
+from engine.data.progress import single_piece
 from engine.errors import ConfigError
 from runs import profiles
 from runs.events import LOG, note
@@ -21,7 +23,7 @@ from runs.state import Process, Standing
 from tests.aside import aside
 from tests.engine.cases import for_each
 from tests.engine.running import SHORT, ended, lives, spec, wait, warm_spare
-from ui import server, session, websocket_filter
+from ui import background_jobs, memo, server, session, websocket_filter
 from ui.operate import health, log, metrics
 
 WARM, COLD, BUSY = Process(1, (), True), Process(2, (), False), Process(3, ("a run",), True)
@@ -295,3 +297,30 @@ def test_a_computer_for_itself_is_reached_by_its_names_alone(
         headers = [(b"host", host.encode()), (b"origin", f"http://{host}".encode())]
         scope = {"type": "websocket", "headers": headers}
         assert (websocket_filter.same_origin(scope) is not None) == allowed, host
+
+
+def test_what_was_measured_is_given_back_once_all_have_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    tabs, given = [0], []
+    monkeypatch.setattr(server, "EMPTY_SECONDS", 0.2)
+    monkeypatch.setattr(server.asgi_limits, "open_tabs", lambda: tabs[0])
+    monkeypatch.setattr(server, "return_memory", lambda: given.append(True))
+    jobs = background_jobs.Jobs()
+    monkeypatch.setattr(background_jobs, "_server", jobs)
+
+    async def visited() -> None:
+        sparing = asyncio.create_task(server._spare_memory(0.02))
+        await asyncio.sleep(0.5)
+        assert not given, "nobody has been there"
+        tabs[0] = 1
+        memo.MEASURED.put("heads", [1.0], 100)
+        assert jobs.of(("neurons",), partial(single_piece, max, 1, 2)).wait(5)
+        await asyncio.sleep(0.5)
+        assert not given and memo.MEASURED.known("heads") and jobs.get(("neurons",)), "one is there"
+        tabs[0] = 0
+        await asyncio.to_thread(wait, lambda: given)
+        assert memo.MEASURED.known("heads") is None and jobs.get(("neurons",)) is None
+        await asyncio.sleep(0.5)
+        assert len(given) == 1
+        sparing.cancel()
+
+    aside(visited())

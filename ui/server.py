@@ -78,11 +78,15 @@ async def _spare_memory(every: float = EMPTY_SECONDS / 10) -> None:
 
 
 def give_memory_back() -> None:
-    """Forgets what was measured for visitors, and returns what is free to the system."""
+    """Forgets what was measured and read for visitors, returns what is free to the system, and reads what Home
+    shows first, as at the start.
+    """
     memo.MEASURED.clear()
+    memo.LOADED.clear()
     background_jobs.forget_results()
     gc.collect()
     return_memory()
+    _go_ahead()
     note("memory given back", bytes=resident_bytes())
 
 

@@ -304,6 +304,7 @@ def test_what_was_measured_is_given_back_once_all_have_left(monkeypatch: pytest.
     monkeypatch.setattr(server, "EMPTY_SECONDS", 0.2)
     monkeypatch.setattr(server.asgi_limits, "open_tabs", lambda: tabs[0])
     monkeypatch.setattr(server, "return_memory", lambda: given.append(True))
+    monkeypatch.setattr(server, "_go_ahead", lambda: None)
     jobs = background_jobs.Jobs()
     monkeypatch.setattr(background_jobs, "_server", jobs)
 
@@ -312,13 +313,19 @@ def test_what_was_measured_is_given_back_once_all_have_left(monkeypatch: pytest.
         await asyncio.sleep(0.5)
         assert not given, "nobody has been there"
         tabs[0] = 1
-        memo.MEASURED.put("heads", [1.0], 100)
+        for store in (memo.MEASURED, memo.LOADED):
+            store.put("heads", [1.0], 100)
         assert jobs.of(("neurons",), partial(single_piece, max, 1, 2)).wait(5)
         await asyncio.sleep(0.5)
-        assert not given and memo.MEASURED.known("heads") and jobs.get(("neurons",)), "one is there"
+        assert (
+            not given
+            and memo.MEASURED.known("heads")
+            and memo.LOADED.known("heads")
+            and jobs.get(("neurons",))
+        ), "one is there"
         tabs[0] = 0
         await asyncio.to_thread(wait, lambda: given)
-        assert memo.MEASURED.known("heads") is None and jobs.get(("neurons",)) is None
+        assert memo.MEASURED.known("heads") is memo.LOADED.known("heads") is jobs.get(("neurons",)) is None
         await asyncio.sleep(0.5)
         assert len(given) == 1
         sparing.cancel()

@@ -78,8 +78,8 @@ async def _spare_memory(every: float = EMPTY_SECONDS / 10) -> None:
 
 
 def give_memory_back() -> None:
-    """Forgets what was measured and read for visitors, returns what is free to the system, and reads what Home
-    shows first, as at the start.
+    """Forgets what was measured and read for visitors, returns what is free to the system, and reads what
+    Home shows first, as at the start.
     """
     memo.MEASURED.clear()
     memo.LOADED.clear()

@@ -6,6 +6,9 @@ been forgotten.
 What is drawn is kept for the next who looks, each kind up to a number of entries. So that this does not count as
 growth, the hall is there for `--warm` minutes first, and leaves, before what is held is counted. A hosted server
 forgets a run half an hour after the last look: `--forget 60` makes it a minute, for this server only.
+
+The server's memory is read twice a minute: an hour should end within 5% of its tenth minute. `all MB` counts the
+processes beside it too, and what several share once (Pss).
 """
 
 from __future__ import annotations
@@ -16,10 +19,11 @@ import os
 import random
 import secrets
 import signal
+import statistics
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -28,6 +32,7 @@ from benchmarks.load import GONE, Operator, Tally, attend, server, tour
 from benchmarks.visitor import Broken, Visitor
 from runs.profiles import PROFILES
 from tests.engine.running import workers_of
+from ui.server import EMPTY_SECONDS
 
 KILL, TEAR, BREAK = (
     45.0,
@@ -39,6 +44,8 @@ PROSE = b"The quick brown fox jumps over the lazy dog, and the dog does not mind
 # NaN at its second step (with a rate of 10 it only learns badly)
 SPOILT = "steps=200&learning_rate=1000000&muon_learning_rate=1000000&grad_clip=0&warmup_steps=0"
 DIVERGED = "the training diverged"  # engine.training.loop
+READ = 30.0  # seconds between two readings of the memory
+EARLY = 10  # the minute with which the last one is compared
 SESSION = 180.0  # seconds: Streamlit keeps a torn one for two minutes
 SLACK = {
     "workers": 0,
@@ -62,6 +69,38 @@ def held(process: int, home: Path) -> dict[str, int]:
         "threads": int(status["Threads"]),
         "memory MB": int(status["RssAnon"].split()[0]) // 1024,
     }
+
+
+def taken(process: int) -> int:
+    """MB that a server and the processes which it began take together; what they share counts once."""
+    whole, waiting = 0, [process]
+    while waiting:
+        number = waiting.pop()
+        with suppress(OSError):
+            lines = Path(f"/proc/{number}/smaps_rollup").read_text().splitlines()
+            whole += next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+        waiting += workers_of(number)
+    return whole // 1024
+
+
+async def weigh(process: int, home: Path, until: float) -> list[tuple[int, int, int]]:
+    """Reads the memory until then: (minute, MB of the server, MB of all its processes), each `READ` seconds."""
+    begun, read = time.monotonic(), []
+    while time.monotonic() < until:
+        minute = int((time.monotonic() - begun) // 60) + 1
+        read.append((minute, held(process, home)["memory MB"], await asyncio.to_thread(taken, process)))
+        await asyncio.sleep(READ)
+    return read
+
+
+def course(read: Sequence[tuple[int, int, int]]) -> str:
+    """The memory by minute, and the last minute beside the tenth."""
+    minutes = sorted({minute for minute, *_ in read})
+    server = {each: statistics.mean(mb for minute, mb, _ in read if minute == each) for each in minutes}
+    lines = [f"minute {each:3}: {server[each]:6.0f} MB" for each in minutes if each % 5 == 0 or each == 1]
+    early, last = min(EARLY, minutes[-1]), minutes[-1]
+    lines.append(f"the last minute is {server[last] / server[early]:.3f} times minute {early}")
+    return "\n".join([*lines, f"all processes at most {max(whole for *_, whole in read)} MB"])
 
 
 def table(before: Mapping[str, int], after: Mapping[str, int]) -> str:
@@ -174,12 +213,14 @@ async def soak(
         kill(process, until, chances[1]),
         spoil(address, until, operator),
         upload(address, until, chances[2]),
+        weigh(process, home, until),
     )
-    *_, killed, went, (taken, refused) = done
+    *_, killed, went, (uploads, refused), read = done
     print(tally.table())
     print(f"errors: {len(tally.errors)}", *tally.errors[:5], sep="\n  ")
-    print(f"killed workers: {killed}; uploads: {taken}, refused: {refused}")
+    print(f"killed workers: {killed}; uploads: {uploads}, refused: {refused}")
     print("trainings that cannot go well: " + "; ".join(f"{how} {n}" for how, n in went.items()))
+    print(course(read))
     print(f"when they had left:\n{table(before, held(process, home))}", flush=True)
     left = time.monotonic() + settle
     await _gone(operator, settle)
@@ -209,7 +250,7 @@ def main() -> None:
     )
     given = parser.parse_args()
     forget = PROFILES[given.profile].forget_seconds if given.forget is None else given.forget
-    settle = forget + SESSION if given.settle is None else given.settle
+    settle = max(forget + SESSION, 1.2 * EMPTY_SECONDS) if given.settle is None else given.settle
     times = given.minutes * 60, settle, given.warm * 60
     with server(given.profile, given.forget) as (address, operator, process):
         fine = asyncio.run(soak(address, operator, process, given.sessions, *times))

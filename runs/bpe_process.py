@@ -16,7 +16,6 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import IO, Any, NoReturn
 
 from engine.config import bpe_size
@@ -25,11 +24,10 @@ from engine.data.progress import Progress, Steps, finish
 from engine.data.tokenizers import bpe
 from engine.data.tokenizers.bpe import BpeTokenizer, Level, Split
 from engine.errors import TokenizerError
-from runs.process_guards import die_with, end_first
+from runs.process_guards import die_with, end_first, start_beside
 from studies.tokens import bpe_watch, bpe_work
 from studies.tokens.bpe_watch import RUNNERS_UP, Watched
 
-ROOT = Path(__file__).resolve().parents[1]
 SHORT = 20_000  # characters: learned here before a process has begun, which takes 0.2 s
 BEAT_SECONDS = 0.2  # between two words of the process, so that its listener can leave
 SILENT_SECONDS = 20.0  # without a word: it is stopped, or the machine is
@@ -67,15 +65,7 @@ def _apart(text: str, wanted: int, level: Level, split: Split, keep: int) -> Ste
     """Returns what the process learned. Closing the generator ends the process."""
     how = {"text": text, "new_tokens": wanted, "level": level, "split": split, "keep": keep}
     order = json.dumps(how)
-    child = subprocess.Popen(
-        [sys.executable, "-m", "runs.bpe_process", str(os.getpid())],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])},
-        start_new_session=True,  # Ctrl-C in the terminal reaches the server alone
-        creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # the same for Windows
-    )
+    child = start_beside("runs.bpe_process")
     heard: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
     talk = threading.Thread(target=_talk, args=(child, order, heard), name="merges", daemon=True)
     try:

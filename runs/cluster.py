@@ -18,9 +18,10 @@ from typing import Any
 
 from engine.checkpoints import write_whole
 from engine.errors import RunError
+from runs.process_guards import ROOT
 from runs.profiles import Profile
 from runs.protocol import Command, Message, SnapshotSaved, Train, Warned
-from runs.transport import FOLDERS, ROOT, Pipe
+from runs.transport import FOLDERS, Pipe
 
 VARIABLE = "GLASSFORMER_RAY"
 GRACE = 3.0  # seconds for a worker that was told to end, before its actor is ended under it

@@ -7,10 +7,7 @@ Anything that cannot travel, or finds no process ready, is measured in the threa
 
 from __future__ import annotations
 
-import os
 import queue
-import subprocess
-import sys
 import threading
 import time
 import weakref
@@ -20,7 +17,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from itertools import count
-from pathlib import Path
 from typing import Any, TypeVar
 
 from engine.data.corpus import Corpus
@@ -29,11 +25,11 @@ from engine.errors import GlassformerError
 from engine.model import Transformer
 from runs.events import note
 from runs.packing import LIBRARIES, Unsendable, pack, receive, send, unpack
+from runs.process_guards import start_beside
 from studies.weights.pretrained import library
 from studies.weights.pretrained.vocabulary import PretrainedTokenizer
 
 T = TypeVar("T")
-ROOT = Path(__file__).resolve().parents[1]
 HELD = 8  # models and texts that one process holds, at most
 BEAT_SECONDS = 0.2  # after which who listens looks whether the result is still wanted
 SILENT_SECONDS = 20.0  # without a sign of life: the process is ended
@@ -81,6 +77,11 @@ class Measurers:
             return (yield from worker.steps())
         finally:
             worker.busy = False
+
+    def pids(self) -> list[int]:
+        """Returns the ids of its processes."""
+        with self._lock:
+            return [worker.pid for worker in self._workers if not worker.ended]
 
     def close(self) -> None:
         """Ends every process, and waits until it is gone."""
@@ -136,15 +137,7 @@ class Measurer:
         self._quiet = 0.0  # seconds since it last said anything, counted while its result is waited for
         self._went_on = 0.0
         self._messages: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "runs.measure_worker", str(os.getpid())],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])},
-            start_new_session=True,  # Ctrl-C in the terminal reaches the server alone
-            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # the same for Windows
-        )
+        self._process = start_beside("runs.measure_worker")
         note("measurer started", pid=self.pid)
         threading.Thread(target=self._read, name="measurer", daemon=True).start()
 

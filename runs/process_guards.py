@@ -1,16 +1,46 @@
-"""A process that ends with the one that started it in every case, and before it where memory runs out."""
+"""Processes of Python beside this one: started apart from the terminal, ended with who started them in every
+case, and before them where memory runs out.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import os
 import signal
+import subprocess
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import IO
 
+ROOT = Path(__file__).resolve().parents[1]
 FIRST = 600  # of 1,000: more than any share of the memory that a server may have
 _SCORE = Path("/proc/self/oom_score_adj")
+
+
+def start_beside(
+    module: str,
+    *arguments: str,
+    environment: Mapping[str, str] | None = None,
+    errors: IO[bytes] | None = None,
+) -> subprocess.Popen[bytes]:
+    """Starts `python -m module`, its last argument this process's id, with pipes to its input and output.
+
+    A command and not a child of multiprocessing, which would import app.py again and run the app inside.
+    """
+    environment = os.environ if environment is None else environment
+    paths = [str(ROOT), *filter(None, [environment.get("PYTHONPATH")])]
+    return subprocess.Popen(
+        [sys.executable, "-m", module, *arguments, str(os.getpid())],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        cwd=ROOT,
+        env={**environment, "PYTHONPATH": os.pathsep.join(paths)},
+        start_new_session=True,  # Ctrl-C in the terminal reaches the server alone, which ends its processes
+        creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # the same for Windows
+    )
 
 
 def die_with(parent: int) -> None:

@@ -23,12 +23,13 @@ from engine.checkpoints import Checkpoint
 from engine.errors import GlassformerError, RunError
 from runs import cluster
 from runs.manager import RunManager
+from runs.process_guards import ROOT
 from runs.profiles import Profile
 from runs.repeater import Repeater
 from runs.rooms import Rooms
 from runs.snapshots import Trained, opened, transformer
 from runs.state import RunView
-from runs.transport import FOLDERS, ROOT
+from runs.transport import FOLDERS
 
 log = logging.getLogger(__name__)
 

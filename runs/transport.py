@@ -6,18 +6,16 @@ from __future__ import annotations
 
 import contextlib
 import os
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol
 
 from engine.training.numerics import PRODUCT_CACHES
+from runs.process_guards import start_beside
 from runs.protocol import Command, Message, dump, load_message
 from runs.snapshots import temporary_folder
 
-ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("engine", "studies", "runs")  # whose modules a run imports
 MAX_ERROR_BYTES = 1 << 20  # of a worker's standard error; older lines go
 
@@ -51,19 +49,8 @@ class Pipe:
     def __init__(self, threads: int) -> None:
         temporary_folder()
         self._errors = tempfile.TemporaryFile("a+b")  # noqa: SIM115  it lives as long as the process, and has no name
-        # A process of its own by a command of its own: a multiprocessing child would import app.py again and
-        # run the app inside. A session of its own: Ctrl-C in the terminal reaches the server alone, which
-        # then ends its workers.
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "runs.worker", str(threads), str(os.getpid())],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            cwd=ROOT,
-            env=_environment(),
-            start_new_session=True,
-            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # the same for Windows
-            close_fds=True,
+        self.process = start_beside(
+            "runs.worker", str(threads), environment=_environment(), errors=self._errors
         )
         assert self.process.stdin is not None
         self._commands = self.process.stdin.fileno()
@@ -135,11 +122,10 @@ def resident_bytes(process: int | str = "self") -> int:
 
 
 def _environment() -> dict[str, str]:
-    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     # A thread that waits for the others soon gives its core away: with other programs on two cores, endless
     # spinning once took 3 s a step. On a quiet one (Zen 4, `fast`, ms a step, three interleaved passes) this
     # costs nothing: default 42, 42, 56; 2,000: 43, 45, 48; 20,000: 42, 42, 44; never spinning
     # (OMP_WAIT_POLICY=passive) 74, 76, 77; one thread 69, 70, 71.
     waiting = {"GOMP_SPINCOUNT": os.environ.get("GOMP_SPINCOUNT", "2000")}
     own = {name: value for name, value in os.environ.items() if PRODUCT_CACHES.get(name) != value}
-    return {**own, **waiting, "PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1"}
+    return {**own, **waiting, "PYTHONUNBUFFERED": "1"}

@@ -37,9 +37,7 @@ Key = tuple[Hashable, ...]
 GLANCE = 0.7  # seconds in which a result is simply there
 TELLING = 2.0  # seconds of work after which the rest is estimated
 UNWATCHED = 75.0  # seconds: a browser lets a hidden tab ask once a minute
-UNSHOWN = (
-    10.0  # likewise; then it ends as soon as another is asked for, since visible tabs ask twice a second
-)
+UNSHOWN = 10.0  # likewise; then it ends as soon as another is asked for, or, a training, lets that go first
 DUTY = 1 / 4  # the share of the time that it has at least while pages are drawn without a break
 PAGES = "ScriptRunner"  # how the threads are called in which Streamlit draws them
 KEPT = 64  # results, the oldest go first; and they do where all together are larger than the profile allows
@@ -54,13 +52,46 @@ class TooMany(GlassformerError):
     """The limit of waiting measurements is reached."""
 
 
+class Turns:
+    """Lets so many measurements compute at once: those of a page that is looked at first."""
+
+    def __init__(self, at_once: int) -> None:
+        self._free = at_once
+        self._waiting: list[Job] = []
+        self._changed = threading.Condition()
+
+    def take(self, job: Job, seconds: float) -> bool:
+        """Waits up to `seconds` until it is the job's turn; returns True if it is."""
+        with self._changed:
+            self._waiting.append(job)
+            taken = self._changed.wait_for(lambda: self._free > 0 and self._first() is job, seconds)
+            self._waiting.remove(job)
+            self._free -= taken
+            self._changed.notify_all()
+            return taken
+
+    def give_back(self) -> None:
+        """Lets the next one compute."""
+        with self._changed:
+            self._free += 1
+            self._changed.notify_all()
+
+    def belongs_to_others(self, job: Job) -> bool:
+        """True if no tab shows the job, and one that waits is shown."""
+        with self._changed:
+            return not job.shown and any(other.shown for other in self._waiting)
+
+    def _first(self) -> Job:
+        return min(self._waiting, key=lambda job: (not job.shown, job.begun))
+
+
 class Job:
     """One measurement, in a thread that does it or waits for the process that does. It waits for its turn."""
 
     def __init__(
         self,
         measure: Callable[[], Steps[Any]],
-        turn: threading.Semaphore,
+        turns: Turns,
         who: str = "",
         where: str = "",
         pausable: bool = False,
@@ -76,8 +107,9 @@ class Job:
         self._resumed = threading.Event()  # not while it is paused
         self._resumed.set()
         self._ended = threading.Event()
-        self._watched = {who: time.monotonic()}
-        self._turn = turn
+        self.begun = time.monotonic()
+        self._watched = {who: self.begun}
+        self._turns = turns
         threading.Thread(target=self._run, args=(measure,), name="measurement", daemon=True).start()
 
     @property
@@ -121,22 +153,24 @@ class Job:
     def leave(self, who: str) -> None:
         """Stops watching, and cancels where nobody else watches."""
         self._watched.pop(who, None)
-        if not self._is_watched():
+        if not self._is_watched(UNWATCHED):
             self.cancel()
+
+    @property
+    def shown(self) -> bool:
+        """True if a tab has asked about it lately: a visible one asks twice a second, a hidden one seldom."""
+        return self._is_watched(UNSHOWN)
 
     def leave_if_unshown(self) -> None:
-        """Ends it where no tab has asked about it lately, hidden ones apart; not a training, which somebody
-        may come back to.
-        """
-        if not self._pausable and not self._is_watched(UNSHOWN):
+        """Ends it where no tab shows it; not a training, which somebody may come back to."""
+        if not self._pausable and not self.shown:
             self.cancel()
 
-    def _is_watched(self, within: float | None = None) -> bool:
-        within = UNWATCHED if within is None else within
+    def _is_watched(self, within: float) -> bool:
         return time.monotonic() - max(self._watched.copy().values(), default=-math.inf) <= within
 
     def _unwanted(self) -> bool:
-        return self._cancelled.is_set() or not self._is_watched()
+        return self._cancelled.is_set() or not self._is_watched(UNWATCHED)
 
     def _run(self, measure: Callable[[], Steps[Any]]) -> None:
         steps: Steps[Any] | None = None
@@ -149,7 +183,7 @@ class Job:
                     if self._unwanted():
                         steps.close()
                 finally:
-                    self._turn.release()
+                    self._turns.give_back()
             self.left = True
             if steps is not None:
                 steps.close()
@@ -161,13 +195,15 @@ class Job:
     def _takes_turn(self) -> bool:
         """Waits for its turn, and first for the end of a pause; returns False if nobody wants it any more."""
         while not self._unwanted():
-            if self._resumed.wait(0.2) and self._turn.acquire(timeout=0.2):
+            if self._resumed.wait(0.2) and self._turns.take(self, 0.2):
                 return True
         return False
 
     def _reaches_end(self, steps: Steps[Any]) -> bool:
-        """Goes on until the result is there; returns False if it was paused before, or is unwanted."""
-        while self._resumed.is_set() and not self._unwanted():
+        """Goes on until the result is there; returns False if it was paused before, is unwanted, or lets
+        another one go first.
+        """
+        while self._resumed.is_set() and not self._unwanted() and not self._turns.belongs_to_others(self):
             began, computed = time.monotonic(), time.thread_time()
             try:
                 self.progress = next(steps)
@@ -196,7 +232,7 @@ class Jobs:
     """The measurements of a server by key: those under way, and the last results."""
 
     def __init__(self, at_once: int = 1, max_results: int = KEPT, measurers: Measurers | None = None) -> None:
-        self._turn = threading.Semaphore(at_once)
+        self._turns = Turns(at_once)
         self._measurers = measurers  # None: all is measured in threads
         self._kept = max_results
         self._jobs: OrderedDict[Key, Job] = OrderedDict()
@@ -228,7 +264,7 @@ class Jobs:
                 for each in going:
                     each.leave_if_unshown()
                 begin = partial(self._measurers.steps, measure) if self._measurers else measure
-                job = self._jobs[key] = Job(begin, self._turn, who, where, pausable)
+                job = self._jobs[key] = Job(begin, self._turns, who, where, pausable)
             self._jobs.move_to_end(key)
             self._forget_oldest(key)
             return job
@@ -262,6 +298,16 @@ class Jobs:
         if self._measurers is not None:
             self._measurers.close()
 
+    def forget_results(self) -> None:
+        """Forgets what has been measured."""
+        with self._lock:
+            for key in [key for key, job in self._jobs.items() if job.ended]:
+                del self._jobs[key]
+
+    def pids(self) -> list[int]:
+        """Returns the ids of the processes that measure; none where threads do."""
+        return self._measurers.pids() if self._measurers else []
+
     def forget(self, key: Key, job: Job) -> None:
         """Forgets a result, so that the next request begins anew; not where that has begun already."""
         with self._lock:
@@ -278,6 +324,16 @@ def measure_apart(processes: int) -> None:
     if processes:
         held = profiles.current().loaded_bytes // 6  # of what the server itself may hold
         _server = Jobs(processes, measurers=Measurers(processes, held))
+
+
+def measuring_processes() -> list[int]:
+    """Returns the ids of the processes that measure for this server."""
+    return _server.pids()
+
+
+def forget_results() -> None:
+    """Forgets what this server has measured: the next who wants it waits for it."""
+    _server.forget_results()
 
 
 def leave_all() -> None:

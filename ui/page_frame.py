@@ -394,10 +394,10 @@ def choose_view(views: Sequence[View], key: str) -> View:
 def _chosen(page: Page, view: View, question: DeltaGenerator, choice: Choice | None) -> None:
     if choice is None:
         with boundary():
-            about = () if page.bar is None else (page.bar(),)
-            _draw(view, question, *about)
-            with boundary():
-                view.tell(*about)
+            if page.bar is None:
+                _below(view, question)
+            else:  # in a fragment of its own: what a view asks for leaves the widgets of the bar alone
+                st.fragment(_below)(view, question, page.bar())
         return
     with boundary():
         again = (
@@ -409,6 +409,13 @@ def _chosen(page: Page, view: View, question: DeltaGenerator, choice: Choice | N
         # After the scrubber, which may ask for the next step as soon as the pictures have been sent.
         if drawn:
             view.tell(subject)
+
+
+def _below(view: View, question: DeltaGenerator, *about: Any) -> None:
+    """Draws a view, and what is said about it."""
+    _draw(view, question, *about)
+    with boundary():
+        view.tell(*about)
 
 
 def _offer_own(view: View, name: str) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import ipaddress
 import logging
+import math
 import os
 import re
 from collections.abc import AsyncIterator
@@ -16,15 +17,18 @@ from streamlit import __version__ as STREAMLIT_VERSION
 from streamlit import config
 
 from engine.errors import ConfigError, GlassformerError
-from engine.training.numerics import bound_products, share_memory
+from engine.training.numerics import bound_products, return_memory, share_memory
 from runs import profiles
 from runs.events import note
 from runs.manager import RunManager
 from runs.profiles import Profile
-from ui import background_jobs, identity, session
+from runs.transport import resident_bytes
+from ui import asgi_limits, background_jobs, identity, memo, session
 from ui.operate import file_descriptors, health, log, metrics, patches
 
 COLLECTED = 20_000, 20, 50  # new objects until garbage is collected; so many times until older one is, too
+LOOPBACK = ("localhost", "127.0.0.1", "::1")  # how a browser on this computer calls it
+EMPTY_SECONDS = 300.0  # without an open tab, until memory is given back
 OLDEST = (1, 67)  # Streamlit with `help` of st.Page, and st.grid
 
 
@@ -42,6 +46,7 @@ async def lifespan(_: object) -> AsyncIterator[None]:
     background_jobs.measure_apart(session.profile().measure_workers)
     ahead = asyncio.create_task(asyncio.to_thread(_go_ahead))
     looking = asyncio.create_task(health.look_ahead())
+    sparing = asyncio.create_task(_spare_memory())
     await anyio.to_thread.run_sync(session.manager)
     for doubt in doubts(session.profile(), session.manager()):
         logging.getLogger(__name__).warning(doubt)
@@ -55,9 +60,34 @@ async def lifespan(_: object) -> AsyncIterator[None]:
         unserve()
         patches.withdraw()
         looking.cancel()
-        await asyncio.wait([ahead, looking])
+        sparing.cancel()
+        await asyncio.wait([ahead, looking, sparing])
         await anyio.to_thread.run_sync(background_jobs.leave_all)
         await anyio.to_thread.run_sync(session.close_manager)
+
+
+async def _spare_memory(every: float = EMPTY_SECONDS / 10) -> None:
+    """Gives memory back each time that no tab has been open for EMPTY_SECONDS."""
+    empty = math.inf  # seconds without a tab; nothing to give back before the first
+    while True:
+        await asyncio.sleep(every)
+        empty = 0.0 if asgi_limits.open_tabs() else empty + every
+        if EMPTY_SECONDS <= empty < math.inf:
+            await asyncio.to_thread(give_memory_back)
+            empty = math.inf
+
+
+def give_memory_back() -> None:
+    """Forgets what was measured and read for visitors, returns what is free to the system, and reads what
+    Home shows first, as at the start.
+    """
+    memo.MEASURED.clear()
+    memo.LOADED.clear()
+    background_jobs.forget_results()
+    gc.collect()
+    return_memory()
+    _go_ahead()
+    note("memory given back", bytes=resident_bytes())
 
 
 def heed_settings() -> None:
@@ -137,13 +167,16 @@ def report_error(error: Exception) -> bool:
 
 
 def _set_limits(profile: Profile) -> None:
-    """Sets Streamlit's own options: the sizes of files and messages, and that strangers are not shown what
-    the code says; who runs the server has the log.
+    """Sets Streamlit's own options: the sizes of files and messages; that strangers are not shown what the
+    code says, since the log has it; and under which names this computer serves itself.
     """
     config.set_option("server.maxUploadSize", profile.max_upload_mb)
     config.set_option("server.maxWidgetStateSize", profile.max_message_mb)
     if profile.public:
         config.set_option("client.showErrorDetails", "none")
+    elif not reachable(config.get_option("server.address")) and not config.get_option("server.allowedHosts"):
+        # Else a site whose name comes to mean this computer (DNS rebinding) could open its files.
+        config.set_option("server.allowedHosts", [*LOOPBACK])
 
 
 def _go_ahead() -> None:

@@ -22,6 +22,7 @@ from starlette.datastructures import Headers
 from streamlit import config
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.web.server.starlette.starlette_websocket import is_host_allowed
 
 if TYPE_CHECKING:
     from starlette.types import Message, Receive, Scope, Send
@@ -45,13 +46,16 @@ _said: dict[str, float] = {}
 
 def same_origin(scope: Scope) -> Scope | None:
     """Returns the request with an origin that Streamlit need not ask anybody about; None where a page of
-    another site makes it, which is refused.
+    another site makes it, or the host has a name that `server.allowedHosts` does not.
 
     Allowed are the host that was asked, this machine, and what `browser.serverAddress` and
     `server.corsAllowedOrigins` name; everybody where `server.enableCORS` is off.
     """
     headers = Headers(scope=scope)
     origin, host = headers.get("origin"), headers.get("host", "")
+    if not is_host_allowed(host):  # Streamlit refuses it as well, and tells nobody
+        _tell("websockets to a name that is not in server.allowedHosts are refused")
+        return None
     if origin is None or not config.get_option("server.enableCORS"):
         return scope
     named = _host(origin)

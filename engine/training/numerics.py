@@ -136,6 +136,18 @@ def share_memory(arenas: int = 2) -> bool:
         return False
 
 
+def return_memory() -> bool:
+    """Has glibc's allocator return freed memory to the system. Returns False where there was none, or where
+    there is no such allocator.
+    """
+    if not sys.platform.startswith("linux"):
+        return False
+    try:
+        return bool(ctypes.CDLL(None).malloc_trim(0))
+    except (OSError, AttributeError):
+        return False
+
+
 def bound_products() -> None:
     """Has oneDNN and torch keep few compiled products (PRODUCT_CACHES) in this whole process. For a server,
     before the first product.

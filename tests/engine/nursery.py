@@ -20,7 +20,8 @@ import tempfile
 from contextlib import suppress
 from typing import IO, Any, NoReturn
 
-from runs.transport import ROOT, Pipe, _environment
+from runs.process_guards import ROOT
+from runs.transport import Pipe, _environment
 
 BYTES = 64  # of a request or an answer, both a number
 

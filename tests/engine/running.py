@@ -15,9 +15,10 @@ from typing import Any
 
 from engine.config import ModelConfig, TrainConfig
 from runs.manager import RunManager, RunSpec, RunView
+from runs.process_guards import ROOT
 from runs.profiles import PROFILES, Profile
 from runs.state import Run
-from runs.transport import ROOT, Opener, Pipe
+from runs.transport import Opener, Pipe
 from tests.engine.nursery import Forked
 
 TEXT = "the quick brown fox jumps over the lazy dog, and the dog does not mind at all. " * 8

@@ -80,9 +80,9 @@ def measurers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Measurers]:
         made = Measurers(1)
         warm(made)
         yield made
-    pids = [worker.pid for worker in made._workers]
+    pids = made.pids()
     made.close()
-    assert pids and not any(map(lives, pids))
+    assert pids and not any(map(lives, pids)) and made.pids() == []
 
 
 def warm(measurers: Measurers) -> Measurer:
@@ -252,7 +252,8 @@ def test_a_killed_process_is_a_sentence_and_the_next_takes_its_place() -> None:
         os.kill(first.pid, signal.SIGKILL)
         with pytest.raises(MeasureError, match="ended from outside"):
             finish(steps)
-        assert warm(measurers).pid != first.pid
+        second = warm(measurers)
+        assert measurers.pids() == [second.pid] != [first.pid]
     finally:
         measurers.close()
 

@@ -20,10 +20,10 @@ from starlette.testclient import TestClient
 from engine.errors import ConfigError, RunError
 from runs import cluster, shared
 from runs.manager import RunManager
+from runs.process_guards import ROOT
 from runs.profiles import Profile
 from runs.rooms import RoomError
 from runs.shared import ManagerActor, SharedRuns, open_manager, open_rooms
-from runs.transport import ROOT
 from tests.engine.running import LONG, ME, PROFILE, WARM, freeze, lives, reached, spec, wait
 from ui import session
 from ui.operate import health

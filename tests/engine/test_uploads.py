@@ -30,9 +30,9 @@ from engine.data import corpora
 from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import CheckpointError, ConfigError, GlassformerError
 from engine.model import build
+from runs.process_guards import ROOT
 from runs.profiles import MB, PROFILES, check, check_model
 from runs.state import RunSpec
-from runs.transport import ROOT
 from studies.costs.ledger import parameter_formula
 from tests.engine.cases import for_each
 from tests.engine.uploading import LETTERS, TINY, zipped

@@ -15,9 +15,9 @@ import pytest
 from engine.errors import ConfigError, CorpusError
 from engine.training.records import Done, Evaluation, HeadScores, Record, Sample, Snapshot, Step, TrainState
 from runs import protocol
+from runs.process_guards import ROOT
 from runs.processes import describe_exit
 from runs.protocol import Alive, Records, dump, load_command, load_message
-from runs.transport import ROOT
 from runs.worker import Outbox, explain
 from tests.engine.running import MODEL, SHORT, TEXT
 

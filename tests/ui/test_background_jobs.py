@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -117,6 +118,26 @@ def test_a_paused_one_gives_its_turn_to_others_and_goes_on_where_it_was() -> Non
     assert second.wait(5) and second.result == "found" and not first.ended
     first.resume()
     assert first.wait(5) and (first.result, calls) == ("found", [1])
+
+
+def test_the_page_that_is_looked_at_goes_first() -> None:
+    jobs, go, ended = Jobs(), threading.Event(), []
+
+    def steps(name: str) -> Steps[str]:
+        for i in range(50):
+            go.wait(5)
+            yield Progress(i, 50)
+            time.sleep(0.01)
+        ended.append(name)
+        return name
+
+    names = ("training", "hidden", "shown")
+    training, hidden, shown = (jobs.of((n,), partial(steps, n), n, pausable=n != "shown") for n in names)
+    for job, who in ((training, "training"), (hidden, "hidden")):
+        job._watched[who] -= background_jobs.UNSHOWN
+    go.set()
+    assert all(job._ended.wait(10) for job in (training, hidden, shown))  # `wait` would be a look at it
+    assert ended == ["shown", "training", "hidden"], "and what nobody looks at as it came"
 
 
 def test_a_paused_one_that_is_cancelled_ends() -> None:

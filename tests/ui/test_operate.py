@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Iterator
+from functools import partial
 from io import StringIO
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +14,7 @@ from prometheus_client import generate_latest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
+from engine.data.progress import single_piece
 from engine.errors import ConfigError
 from runs import profiles
 from runs.events import LOG, note
@@ -21,7 +23,7 @@ from runs.state import Process, Standing
 from tests.aside import aside
 from tests.engine.cases import for_each
 from tests.engine.running import SHORT, ended, lives, spec, wait, warm_spare
-from ui import server, session
+from ui import background_jobs, memo, server, session, websocket_filter
 from ui.operate import health, log, metrics
 
 WARM, COLD, BUSY = Process(1, (), True), Process(2, (), False), Process(3, ("a run",), True)
@@ -107,7 +109,7 @@ NOW = Standing(("running", "running", "queued", "failed"), 3, WORKERS, 4096, 250
 
 
 def told() -> dict[str, float]:
-    found, observe = metrics.registry(lambda: NOW, lambda: 17)
+    found, observe = metrics.registry(lambda: NOW, lambda: 17, lambda: [30, 12])
     for seconds in (0.01, 0.2, 0.2, 4.0):
         observe(seconds)
     lines = [line for line in generate_latest(found).decode().splitlines() if not line.startswith("#")]
@@ -119,7 +121,7 @@ def test_the_numbers_of_a_moment() -> None:
     assert text["glassformer_sessions"] == 17 and text["glassformer_queue"] == 3
     states = {"running": 2, "queued": 1, "failed": 1, "paused": 0, "starting": 0, "finished": 0, "stopped": 0}
     assert {name: text[f'glassformer_runs{{state="{name}"}}'] for name in states} == states
-    workers = {"training": (2, 123), "spare": (1, 7), "starting": (0, 0)}
+    workers = {"training": (2, 123), "spare": (1, 7), "starting": (0, 0), "measuring": (2, 42)}
     for name, (count, held) in workers.items():
         assert text[f'glassformer_workers{{state="{name}"}}'] == count
         assert text[f'glassformer_worker_bytes{{state="{name}"}}'] == held
@@ -267,3 +269,65 @@ def test_a_server_that_others_reach_is_hosted_unless_it_says_otherwise(
     monkeypatch.setattr(server.config, "get_option", lambda name: {"server.address": address}[name])
     server.heed_settings()
     assert profiles.current().name == profile
+
+
+@for_each(
+    "address, profile, named, serves",
+    [
+        ("localhost", "local", [], False), ("localhost", "local", ["evil.example"], True), ("0.0.0.0", "local", [], True),
+        ("localhost", "hosted", [], True), ("127.0.0.1", "local", [], False),
+    ],
+)  # fmt: skip
+def test_a_computer_for_itself_is_reached_by_its_names_alone(
+    address: str, profile: str, named: list[str], serves: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A site that has its name mean this computer makes its page and our server the same origin."""
+    options: dict[str, Any] = {"server.address": address, "server.allowedHosts": named}
+    real = server.config.get_option
+    monkeypatch.setattr(
+        server.config, "get_option", lambda name: options[name] if name in options else real(name)
+    )
+    monkeypatch.setattr(server.config, "set_option", options.__setitem__)
+    server._set_limits(profiles.PROFILES[profile])
+    for host, allowed in {
+        "evil.example:8501": serves,
+        "localhost:8501": named == [],
+        "[::1]:8501": named == [],
+    }.items():
+        headers = [(b"host", host.encode()), (b"origin", f"http://{host}".encode())]
+        scope = {"type": "websocket", "headers": headers}
+        assert (websocket_filter.same_origin(scope) is not None) == allowed, host
+
+
+def test_what_was_measured_is_given_back_once_all_have_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    tabs, given = [0], []
+    monkeypatch.setattr(server, "EMPTY_SECONDS", 0.2)
+    monkeypatch.setattr(server.asgi_limits, "open_tabs", lambda: tabs[0])
+    monkeypatch.setattr(server, "return_memory", lambda: given.append(True))
+    monkeypatch.setattr(server, "_go_ahead", lambda: None)
+    jobs = background_jobs.Jobs()
+    monkeypatch.setattr(background_jobs, "_server", jobs)
+
+    async def visited() -> None:
+        sparing = asyncio.create_task(server._spare_memory(0.02))
+        await asyncio.sleep(0.5)
+        assert not given, "nobody has been there"
+        tabs[0] = 1
+        for store in (memo.MEASURED, memo.LOADED):
+            store.put("heads", [1.0], 100)
+        assert jobs.of(("neurons",), partial(single_piece, max, 1, 2)).wait(5)
+        await asyncio.sleep(0.5)
+        assert (
+            not given
+            and memo.MEASURED.known("heads")
+            and memo.LOADED.known("heads")
+            and jobs.get(("neurons",))
+        ), "one is there"
+        tabs[0] = 0
+        await asyncio.to_thread(wait, lambda: given)
+        assert memo.MEASURED.known("heads") is memo.LOADED.known("heads") is jobs.get(("neurons",)) is None
+        await asyncio.sleep(0.5)
+        assert len(given) == 1
+        sparing.cancel()
+
+    aside(visited())

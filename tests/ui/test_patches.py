@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from operator import attrgetter
@@ -18,6 +19,7 @@ from tests.aside import aside
 from tests.browser.server import serve
 from ui.operate import patches
 from ui.operate.patches import TABLE, Patch
+from ui.site import ROOT
 
 
 @pytest.fixture(autouse=True)
@@ -132,3 +134,12 @@ def test_on_newer_versions_the_app_starts_shows_pages_and_trains(tmp_path: Path)
         aside(play(url))
     log = (tmp_path / "server.log").read_text()
     assert all(row.lost in log for row in TABLE) and "Traceback" not in log
+
+
+def test_a_draft_that_a_row_names_is_there() -> None:
+    headings = [
+        line[3:] for line in (ROOT / "docs/upstream.md").read_text("utf-8").splitlines() if line[:3] == "## "
+    ]
+    anchors = {"docs/upstream.md#" + re.sub(r"[^a-z0-9]+", "-", heading.lower()) for heading in headings}
+    named = {row.upstream for row in TABLE if row.upstream.startswith("docs/")}
+    assert named and named <= anchors

@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, get_args
 
@@ -15,7 +15,7 @@ from engine.errors import ConfigError
 from runs.manager import Status
 from runs.state import Standing
 from runs.transport import resident_bytes
-from ui import asgi_limits, session
+from ui import asgi_limits, background_jobs, session
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -55,7 +55,11 @@ def serve() -> Callable[[], None]:
     from prometheus_client import start_http_server
 
     host, port = listener
-    metrics, observe = registry(lambda: session.manager().standing(), asgi_limits.open_tabs)
+    metrics, observe = registry(
+        lambda: session.manager().standing(),
+        asgi_limits.open_tabs,
+        lambda: [resident_bytes(pid) for pid in background_jobs.measuring_processes()],
+    )
     _OBSERVERS.append(observe)
     try:
         server, thread = start_http_server(port, host, metrics)
@@ -83,7 +87,7 @@ def page_timed() -> Iterator[None]:
 
 
 def registry(
-    standing: Callable[[], Standing], count: Callable[[], int]
+    standing: Callable[[], Standing], count: Callable[[], int], measuring: Callable[[], list[int]]
 ) -> tuple[CollectorRegistry, Callable[[float], None]]:
     """Returns the metrics, read when somebody scrapes them, and a function to call after each run
     of a page.
@@ -93,7 +97,7 @@ def registry(
 
     class Now(Collector):
         def collect(self) -> Iterator[Metric]:
-            return gathered(standing(), count())
+            return gathered(standing(), count(), measuring())
 
         def describe(self) -> list[Metric]:
             return []  # nothing is gathered before the first one asks
@@ -109,8 +113,8 @@ def registry(
     return metrics, seconds.observe
 
 
-def gathered(now: Standing, open_sessions: int) -> Iterator[Metric]:
-    """Returns one moment's numbers."""
+def gathered(now: Standing, open_sessions: int, measuring: Sequence[int]) -> Iterator[Metric]:
+    """Returns one moment's numbers; `measuring` are the bytes of each process that measures for pages."""
     from prometheus_client.core import GaugeMetricFamily as Gauge
 
     yield Gauge("glassformer_sessions", "Open browser tabs", value=open_sessions)
@@ -125,6 +129,8 @@ def gathered(now: Standing, open_sessions: int) -> Iterator[Metric]:
         mine = [worker for worker in now.workers if worker.kind == kind]
         workers.add_metric([kind], len(mine))
         memory.add_metric([kind], sum(worker.bytes for worker in mine))
+    workers.add_metric(["measuring"], len(measuring))
+    memory.add_metric(["measuring"], sum(measuring))
     yield workers
     yield memory
     yield Gauge("glassformer_server_bytes", "Resident memory of the server", value=resident_bytes())

@@ -22,7 +22,6 @@ from ui.operate import expire_sessions, invalid_widget_values, stopped_runs, wid
 
 log = logging.getLogger(__name__)
 
-NONE = "none found"
 MB = 1_000_000  # as Streamlit counts
 UPLOADS, MESSAGES, FRAMES = "uploaded files", "message size", "views past Streamlit"
 
@@ -40,7 +39,7 @@ class Patch:
     package: str  # and its version, without the last number
     digest: str
     reason: str
-    upstream: str  # the issue that would make the row superfluous
+    upstream: str  # the issue, or its draft, that would make the row superfluous; empty where there is none
     lost: str  # what happens without it
     make: Callable[[Any], Any] | None = None
     reads: tuple[str, ...] = field(default=())
@@ -93,7 +92,7 @@ TABLE = (
         package="streamlit 1.67",
         digest="10ab242189185749",
         reason="a value of another type than its widget's ends the run before any code of a page",
-        upstream=NONE,
+        upstream="docs/upstream.md#a-widget-value-of-another-type-ends-the-run-before-the-script",
         lost="a forged widget value leaves its sender without a page, and a traceback in the log",
         make=invalid_widget_values.reader,
     ),
@@ -104,7 +103,7 @@ TABLE = (
         package="streamlit 1.67",
         digest="c4b66ed04ec7a270",
         reason="most widgets copy the state of all pages visited to look up one key: a tenth of an answer",
-        upstream=NONE,
+        upstream="docs/upstream.md#most-widgets-copy-the-whole-session-state-to-look-up-one-key",
         lost="an answer takes longer, the more pages and controls its tab has seen",
         make=widget_lookup.by_key,
     ),
@@ -115,7 +114,7 @@ TABLE = (
         package="streamlit 1.67",
         digest="c4c5b6a25830e7b2",
         reason="each run sends the theme again, made anew of 300 options: a tenth of an answer",
-        upstream=NONE,
+        upstream="docs/upstream.md#the-theme-is-read-from-300-options-in-every-run",
         lost="an answer takes a tenth longer",
         make=_read_once,
     ),
@@ -129,7 +128,7 @@ TABLE = (
         package="streamlit 1.67",
         digest="2475589ccadb0a49",
         reason="a run that is stopped may still write what was chosen before the click that stopped it",
-        upstream=NONE,
+        upstream="docs/upstream.md#a-run-that-was-stopped-writes-over-what-the-next-one-knows",
         lost="on a busy server a click may light its button and leave the page as it was",
         make=stopped_runs.sharing_a_lock,
     ),
@@ -143,7 +142,7 @@ TABLE = (
         package="streamlit 1.67",
         digest="92beddd534e78fbd",
         reason="a run that is stopped lets go, at its end, the button that was pressed for the next one",
-        upstream=NONE,
+        upstream="docs/upstream.md#a-run-that-was-stopped-writes-over-what-the-next-one-knows",
         lost="on a busy server a pressed button may do nothing",
         make=stopped_runs.unless_stopped,
     ),
@@ -157,7 +156,7 @@ TABLE = (
         package="streamlit 1.67",
         digest="5c8fd1683ea95abe",
         reason="sessions whose time is over end when the next tab is closed, and after a lecture none is",
-        upstream="https://github.com/streamlit/streamlit/issues/12506",
+        upstream="docs/upstream.md#closed-tabs-keep-their-session-until-another-one-is-closed",
         lost="closed tabs keep their memory and three descriptors each",
         make=expire_sessions.saver,
     ),
@@ -174,7 +173,7 @@ TABLE = (
         package="streamlit 1.67",
         digest="210ba5531d42e59a",
         reason="a view is drawn at another step by a route of ours, on a copy of the tab's state",
-        upstream=NONE,
+        upstream="",
         lost="a step of the scrubber takes as long as any answer",
     ),
     Patch(
@@ -183,7 +182,7 @@ TABLE = (
         package="streamlit 1.67",
         digest="71f20a486e052453",
         reason="what sessions hold in files is limited, and only Streamlit knows how much that is",
-        upstream=NONE,
+        upstream="",
         lost="where its files are kept otherwise, the server takes none",
         control=True,
     ),
@@ -194,7 +193,7 @@ TABLE = (
         package="uvicorn 0.54",
         digest="89ade48b88c29057",
         reason="uvicorn holds as much of a browser's message as Streamlit may send: one option serves both",
-        upstream="https://github.com/streamlit/streamlit/pull/4133",
+        upstream="docs/upstream.md#one-option-for-what-the-server-sends-and-what-it-accepts",
         lost="a stranger's message may take 200 MB of memory before it is refused",
         make=_bounded,
         control=True,

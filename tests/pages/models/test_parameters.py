@@ -302,3 +302,13 @@ def test_queries_and_keys_are_not_taken_for_one_another() -> None:
     choice = plain("llama2-70b")
     said = whole_model.in_the_blocks(choice, where(choice.ledger))
     assert "Here $d_{ff}$ is 3.5·d, the queries are 1·d wide and the keys 0.125·d." in said
+
+
+def test_a_control_of_the_view_leaves_the_bar_alone():
+    """Streamlit runs a control's own fragment again: for the view's, that must not be the one of the bar."""
+    page = opened(view="flops")
+    metadata = page.session_state._state._state._new_widget_state.widget_metadata.values()
+    runs_again = {each.id.rpartition("-")[2]: each.fragment_id for each in metadata}
+    bar, view = runs_again["parameters_model"], runs_again["parameters_length"]
+    assert bar and view and bar != view
+    assert {runs_again[f"parameters_{name}"] for name in ("n_layers", "d_model", "ffn")} == {bar}

@@ -50,6 +50,7 @@ def test_compose_keeps_the_root_read_only() -> None:
     assert service["volumes"] == ["data:/data"] and "VOLUME /data" in DOCKERFILE
     for name in ("PROFILE", "SECRET", "TRUST_PROXY", "FRAME_ANCESTORS"):  # set where compose is called
         assert service["environment"][f"GLASSFORMER_{name}"].startswith(f"${{GLASSFORMER_{name}:-")
+    assert service["environment"]["SERVERS"] == "${SERVERS:-1}" and " nginx-light " in DOCKERFILE
     assert service["tmpfs"] and all(port.startswith("127.0.0.1:") for port in service["ports"])
 
 

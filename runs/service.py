@@ -2,8 +2,8 @@
 way there on one machine, a Unix socket. On a cluster the same service is an actor of Ray (runs.cluster).
 
 Messages over the socket are pickled, as a browser's or a worker's never are: both ends are processes of one
-user, and the socket lies in a folder that nobody else may enter. Weights go packed (runs.packing): torch would
-put them into shared memory, of which a container has little.
+user, and the socket lies in a folder that nobody else may enter. Weights go packed (runs.packing): torch
+would put them into shared memory, of which a container has little.
 """
 
 from __future__ import annotations

@@ -329,6 +329,17 @@ def test_the_sums_of_memory_are_those_of_the_profiles_and_fit_the_machines() -> 
         )
 
 
+def test_a_further_server_takes_what_the_page_says() -> None:
+    """All but the trainings, which several servers share."""
+    sums = _sums()
+    shared = sums["processes beside it: one that trains at its limit, one that waits"][0]
+    page = (ROOT / "docs" / "operating.md").read_text("utf-8")
+    further = float(re.findall(r"Each further server takes up to ([\d.]+) GB", page)[0])
+    memory = int(re.findall(r"SERVERS=2 GLASSFORMER_MEMORY=(\d+)g", page)[0])
+    assert 0 <= further - (sums["the whole"][0] - shared) / 1000 < 0.1
+    assert sums["the whole"][0] / 1000 + further + 0.27 <= memory, "with what holds the runs, and nginx"
+
+
 @pytest.mark.exhaustive
 def test_ever_new_texts_in_eight_tabs_hold_no_more_than_the_page_promises() -> None:
     sums = _sums()

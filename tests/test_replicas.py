@@ -25,7 +25,7 @@ from tests.operating import SECONDS, answering, folder_for_others, metric, train
 from tests.source import ROOT
 from ui.identity import COOKIE
 
-MAKE_COOKIE = "from ui.identity import new_cookie; print(new_cookie())"
+MAKE_COOKIES = "from ui.identity import new_cookie; print(*(new_cookie() for _ in range(21)))"
 pytestmark = [needs_nginx, pytest.mark.exhaustive]
 
 
@@ -40,15 +40,15 @@ class Site:
     def address(self) -> str:
         return f"http://127.0.0.1:{self.environment['PORT']}"
 
-    def cookie(self) -> str:
+    def cookies(self) -> list[str]:
         made = subprocess.run(
-            [sys.executable, "-c", MAKE_COOKIE],
+            [sys.executable, "-c", MAKE_COOKIES],
             cwd=ROOT,
             env=self.environment,
             capture_output=True,
             check=True,
         )
-        return made.stdout.decode().strip()
+        return made.stdout.decode().split()
 
     def told(self, name: str) -> list[float]:
         """A number of each server; -1 of one that is not there."""
@@ -108,13 +108,13 @@ def healthy(site: Site) -> bool:
 
 
 def test_a_runs_link_works_on_every_server_and_when_its_own_is_gone(site: Site) -> None:
-    async def play() -> None:
-        mine = Visitor(site.address, cookie=site.cookie())
+    async def play(own: str, *others: str) -> None:
+        mine = Visitor(site.address, cookie=own)
         await mine.enter()
         await mine.visit("", "")
         home = site.told("glassformer_sessions").index(1)
-        for _ in range(20):  # until somebody comes to the other server
-            other = Visitor(site.address, cookie=site.cookie())
+        for cookie in others:  # until somebody comes to the other server
+            other = Visitor(site.address, cookie=cookie)
             await other.enter()
             await other.visit("", "")
             if site.told("glassformer_sessions")[home] == 1:
@@ -147,7 +147,7 @@ def test_a_runs_link_works_on_every_server_and_when_its_own_is_gone(site: Site) 
         await again.visit("train", f"run={long}")
         await grown(again, lambda: site.told("glassformer_steps")[1 - home], steps + 5)
         # and is there again
-        wait(lambda: site.told("glassformer_sessions")[home] == 0 and healthy(site))
+        await asyncio.to_thread(wait, lambda: site.told("glassformer_sessions")[home] == 0 and healthy(site))
         assert site.server(home) != killed
         await again.leave()
         await other.leave()
@@ -168,7 +168,7 @@ def test_a_runs_link_works_on_every_server_and_when_its_own_is_gone(site: Site) 
     wait(lambda: healthy(site))
     printed = subprocess.check_output([sys.executable, "deploy/metrics.py"], cwd=ROOT, env=site.environment)
     assert printed.count(b"# server ") == 2 and printed.count(b"\nglassformer_sessions ") == 2
-    aside(play())
+    aside(play(*site.cookies()))
     site.process.terminate()
     assert site.process.wait(30) == 0
     wait(lambda: not site.processes())

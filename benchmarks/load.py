@@ -36,7 +36,7 @@ from pathlib import Path
 
 from benchmarks import floor
 from benchmarks.visitor import Broken, Visitor
-from tests.browser.server import _end_group, _free_port, _wait_until_healthy
+from tests.browser.server import _end_group, _free_port, _wait_until_healthy, free_row
 from ui.site import ROOT, built
 from ui.views import views as listed
 
@@ -259,7 +259,8 @@ def servers(profile: str, count: int, ray: bool = False) -> Iterator[tuple[str, 
             yield address, [(address, operator)]
             return
         home = started.enter_context(tempfile.TemporaryDirectory(prefix="glassformer-load-"))
-        port, second = _free_port(), _free_port()
+        port = free_row(2 * count + 1)
+        second = port + count + 1
         own = {
             "SERVERS": str(count),
             "PORT": str(port),

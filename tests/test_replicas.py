@@ -19,7 +19,7 @@ import pytest
 
 from benchmarks.visitor import Visitor
 from tests.aside import aside
-from tests.browser.server import _free_port
+from tests.browser.server import free_row
 from tests.nginx import before, needs_nginx
 from tests.operating import SECONDS, answering, folder_for_others, metric, trained, wait
 from tests.source import ROOT
@@ -76,13 +76,13 @@ class Site:
 
 @pytest.fixture(params=["here", "cluster"])
 def site(request: pytest.FixtureRequest) -> Iterator[Site]:
-    port, operator = _free_port(), _free_port()
+    port = free_row(5)
     environment = os.environ | {
         "SERVERS": "2",
         "PORT": str(port),
         "ADDRESS": "127.0.0.1",
         "PYTHON": sys.executable,
-        "GLASSFORMER_METRICS": str(operator),
+        "GLASSFORMER_METRICS": str(port + 3),
         "GLASSFORMER_SITE": str(port),
     }
     with ExitStack() as stack:

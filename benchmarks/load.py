@@ -6,8 +6,8 @@ beside it, alone and with the others there, and what an answer costs the server 
 also compares on a busy machine, and so does what a move costs when nobody else is there, beside a plain Streamlit
 app that is asked in turns with ours (benchmarks/floor.py).
 
-With `--servers 2` the sessions are spread over as many servers on this machine, as a proxy would, and one more
-process holds the runs (docs/hosting.md, "Several servers"): a server is one Python process, which uses one core.
+With `--servers 2` the sessions come to a proxy before as many servers on this machine (docs/operating.md, "Several
+servers"): a server is one Python process, which uses one core. With `--ray` a cluster of this machine holds the runs.
 
 With `--memory` tabs are only opened, each on a page that has been drawn before: what a session itself holds, and
 whether that is given back when all have left (Streamlit keeps one for two minutes, should its tab come back).
@@ -36,7 +36,7 @@ from pathlib import Path
 
 from benchmarks import floor
 from benchmarks.visitor import Broken, Visitor
-from tests.browser.server import _end_group, _free_port, _wait_until_healthy
+from tests.browser.server import _end_group, _free_port, _wait_until_healthy, free_row
 from ui.site import ROOT, built
 from ui.views import views as listed
 
@@ -174,12 +174,13 @@ async def train(address: str, until: asyncio.Event, query: str = f"steps={STEPS}
 class Operator:
     """What the server says on its second port (docs/hosting.md), and the system of its process."""
 
-    def __init__(self, port: int, process: int) -> None:
-        self._url, self.process = f"http://127.0.0.1:{port}/metrics", process
+    def __init__(self, port: int, process: int, *beside: int) -> None:
+        """`beside` are processes whose work counts as this one's."""
+        self._url, self.process, self._beside = f"http://127.0.0.1:{port}/metrics", process, beside
 
     def worked(self) -> float:
         """Seconds of a processor, until now."""
-        return floor.worked(self.process)
+        return sum(map(floor.worked, (self.process, *self._beside)))
 
     def read(self) -> dict[str, float]:
         with urllib.request.urlopen(self._url, timeout=10) as answer:
@@ -221,25 +222,57 @@ def server(
         command = [sys.executable, *(("-m", "streamlit") if forget is None else ("-c", shortened))]
         command += ["run", "app.py", "--server.headless", "true"]
         command += ["--server.port", str(port), "--server.address", "127.0.0.1"]
-        with log.open("wb") as output:
-            process = subprocess.Popen(
-                command, cwd=ROOT, env=os.environ | own, stdout=output, stderr=output, start_new_session=True
-            )
-        try:
-            _wait_until_healthy(process, f"http://127.0.0.1:{port}", log)
+        with _started(command, own, log, [port]) as process:
             yield f"http://127.0.0.1:{port}", Operator(second, process.pid), process.pid
-        finally:
-            _end_group(process)
-            traces = re.findall(r"^(?:Traceback.*|.*\"trace\".*)$", log.read_text(errors="replace"), re.M)
-            print(f"traces in the server's log: {len(traces)}", *traces[:3], sep="\n  ")
 
 
 @contextmanager
-def servers(profile: str, count: int) -> Iterator[list[tuple[str, Operator]]]:
-    """So many of them, and where they are several, a Ray cluster of this machine that holds their runs."""
+def _started(
+    command: list[str], own: Mapping[str, str], log: Path, ports: Sequence[int]
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A process whose environment has `own` more, once it serves at all ports; it ends with its log read."""
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=os.environ | own, stdout=output, stderr=output, start_new_session=True
+        )
+    try:
+        for port in ports:
+            _wait_until_healthy(process, f"http://127.0.0.1:{port}", log)
+        yield process
+    finally:
+        _end_group(process)
+        traces = re.findall(r"^(?:Traceback.*|.*\"trace\".*)$", log.read_text(errors="replace"), re.M)
+        print(f"traces in the server's log: {len(traces)}", *traces[:3], sep="\n  ")
+
+
+Places = list[tuple[str, Operator]]  # servers: their own addresses, and their numbers
+
+
+@contextmanager
+def servers(profile: str, count: int, ray: bool = False) -> Iterator[tuple[str, Places]]:
+    """So many of them by one command, with a Ray cluster of this machine that holds their runs or without; the
+    address that visitors come to first.
+    """
     with ExitStack() as started:
-        shared = {}
-        if count > 1:
+        if count == 1:
+            address, operator, _ = started.enter_context(server(profile))
+            yield address, [(address, operator)]
+            return
+        home = started.enter_context(tempfile.TemporaryDirectory(prefix="glassformer-load-"))
+        port = free_row(2 * count + 1)
+        second = port + count + 1
+        own = {
+            "SERVERS": str(count),
+            "PORT": str(port),
+            "ADDRESS": "127.0.0.1",
+            "PYTHON": sys.executable,
+            "HOME": home,
+            "TMPDIR": home,
+            "GLASSFORMER_PROFILE": profile,
+            "GLASSFORMER_LOG": "json",
+            "GLASSFORMER_METRICS": str(second),
+        }
+        if ray:
             from ray.cluster_utils import Cluster
 
             cpus = (os.cpu_count() or 1) + 4  # as many processes as one server may have
@@ -247,9 +280,31 @@ def servers(profile: str, count: int) -> Iterator[list[tuple[str, Operator]]]:
                 initialize_head=True, head_node_args={"num_cpus": cpus, "include_dashboard": False}
             )
             started.callback(nodes.shutdown)
-            shared = {"GLASSFORMER_RAY": nodes.address, "GLASSFORMER_SECRET": secrets.token_urlsafe(32)}
-        found = [started.enter_context(server(profile, more=shared)) for _ in range(count)]
-        yield [(address, operator) for address, operator, _ in found]
+            own["GLASSFORMER_RAY"] = nodes.address
+        ports = range(port + 1, port + count + 1)
+        log = Path(home) / "server.log"
+        process = started.enter_context(_started(["sh", "deploy/start.sh"], own, log, [*ports, port]))
+        numbers = [int(each) for each in _children(process.pid)]
+        serving = {
+            each: number for number in numbers for each in ports if f"--server.port {each} " in _line(number)
+        }
+        beside = [number for number in numbers if number not in serving.values()]
+        operators = [
+            Operator(second + at, serving[each], *(() if at else beside)) for at, each in enumerate(ports)
+        ]
+        yield (
+            f"http://127.0.0.1:{port}",
+            [(f"http://127.0.0.1:{each}", operator) for each, operator in zip(ports, operators, strict=True)],
+        )
+
+
+def _children(process: int) -> list[str]:
+    return Path(f"/proc/{process}/task/{process}/children").read_text().split()
+
+
+def _line(process: int) -> str:
+    """The command of a process."""
+    return Path(f"/proc/{process}/cmdline").read_bytes().replace(b"\0", b" ").decode()
 
 
 def _ended(number: int, _: object) -> None:
@@ -266,30 +321,27 @@ async def steps_in(operator: Operator, seconds: float) -> float:
 
 
 async def measure(
-    places: Sequence[tuple[str, Operator]], sessions: int, training: int, seconds: float, views: int
+    public: str, places: Places, sessions: int, training: int, seconds: float, views: int
 ) -> Tally:
-    """The whole: trainings alone, then everybody, spread over the servers."""
+    """The whole: trainings alone, then everybody, at the `public` address."""
     tally, over, alone = Tally(), asyncio.Event(), 0.0
     trainers: list[asyncio.Task[None]] = []
     address, operator = places[0]
     for each, _ in places:  # what is kept for everybody is there before anybody is counted
         await tour(each, tally)
-    if views:
+    if views and len(places) == 1:
         addresses = [each.address() for each in listed()]
         chosen = addresses[:: max(1, len(addresses) // views)][:views]
         print(floor.said(await floor.moves(address, operator.process, chosen)), flush=True)
     if training:
-        trainers = [asyncio.create_task(train(address, over)) for _ in range(training)]
+        trainers = [asyncio.create_task(train(public, over)) for _ in range(training)]
         while operator.read()["glassformer_steps"] < WARM:
             await asyncio.sleep(0.5)
         alone = await steps_in(operator, ALONE)
     before = of_all(places, "glassformer_server_bytes")
     until, worked = time.monotonic() + seconds, sum(each.worked() for _, each in places)
     begun, own = time.monotonic(), time.process_time()
-    people = [
-        asyncio.create_task(attend(places[seed % len(places)][0], 1 + seed, until, tally))
-        for seed in range(sessions)
-    ]
+    people = [asyncio.create_task(attend(public, 1 + seed, until, tally)) for seed in range(sessions)]
     beside = await steps_in(operator, max(1.0, seconds - 5.0))
     more, tabs = (
         of_all(places, "glassformer_server_bytes") - before,
@@ -326,7 +378,7 @@ async def measure(
     return tally
 
 
-def of_all(places: Sequence[tuple[str, Operator]], name: str) -> float:
+def of_all(places: Places, name: str) -> float:
     """A number of every server, together."""
     return sum(operator.read()[name] for _, operator in places)
 
@@ -343,17 +395,20 @@ def main() -> None:
     parser.add_argument("--training", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=120.0)
     parser.add_argument("--servers", type=int, default=1)
+    parser.add_argument("--ray", action="store_true", help="have a cluster of this machine hold their runs")
     parser.add_argument(
         "--views", type=int, default=1000, help="a move alone is measured in so many views (all; 0: none)"
     )
     parser.add_argument("--profile", default="hosted")
     parser.add_argument("--memory", action="store_true", help="open the tabs only, and see what they hold")
     given = parser.parse_args()
-    with servers(given.profile, given.servers) as places:
+    with servers(given.profile, given.servers, given.ray) as (public, places):
         if given.memory:
             asyncio.run(memory(*places[0], given.sessions))
             return
-        tally = asyncio.run(measure(places, given.sessions, given.training, given.seconds, given.views))
+        tally = asyncio.run(
+            measure(public, places, given.sessions, given.training, given.seconds, given.views)
+        )
     sys.exit(bool(tally.errors))
 
 

@@ -200,9 +200,9 @@ class Visitor:
             answer = json.loads(told)
             one["version"] = answer["version"]
             return bool(answer["state"] != one["state"])
-        if status not in (204, 410):
+        if status not in (204, 404):
             raise Broken(f"what goes on at {self.name!r} was answered with {status}")
-        return status == 410
+        return status == 404
 
     async def _again(self, name: str) -> bool:
         """Asks for what a followed thing stands in: whether it was still there."""

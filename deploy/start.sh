@@ -1,5 +1,5 @@
 #!/bin/sh
-# Serves the app on $PORT. Only $HOME, $TMPDIR and $XDG_CACHE_HOME are written; they are made where they are missing.
+# Serves the app on $PORT, from $SERVERS processes (deploy/servers.py; one unless it says so). Only $HOME, $TMPDIR and $XDG_CACHE_HOME are written; they are made where they are missing.
 set -eu
 cd "$(dirname "$0")/.."
 for folder in "$HOME" "${TMPDIR:=/tmp}" "${XDG_CACHE_HOME:-$HOME}"; do
@@ -17,6 +17,9 @@ if [ -n "${SPACE_ID:-}" ]; then
 fi
 # Each open tab takes four descriptors: as many as the system gives, not the few that it gives unasked.
 ulimit -n "$(ulimit -Hn)" 2>/dev/null || true
+if [ "${SERVERS:-1}" != 1 ]; then
+    exec "${PYTHON:-python}" -m deploy.servers
+fi
 # Without its greeting: Streamlit 1.67 would ask a server in the world for this one's address first, and where nobody
 # answers it serves nobody for twenty seconds.
 exec "${PYTHON:-python}" -m streamlit run app.py \

@@ -1,6 +1,7 @@
-"""Workers on the machines of a Ray cluster: an actor starts the same process as everywhere
-(runs.worker), wherever there is room, and passes commands, messages and files on. When a machine is
-lost, its trainings go on elsewhere, from their last snapshots.
+"""Runs on the machines of a Ray cluster. The service that servers share is a named actor on the machine that
+leads it. Workers are actors that start the same process as everywhere (runs.worker), wherever there is room,
+and pass commands, messages and files on. When a machine is lost, its trainings go on elsewhere, from their
+last snapshots.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import logging
 import os
 import shutil
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -17,13 +19,16 @@ from pathlib import Path
 from typing import Any
 
 from engine.checkpoints import write_whole
-from engine.errors import RunError
+from engine.errors import GlassformerError, RunError
 from runs.process_guards import ROOT
 from runs.profiles import Profile
 from runs.protocol import Command, Message, SnapshotSaved, Train, Warned
+from runs.service import Lost, RunService, Silent, version
 from runs.transport import FOLDERS, Pipe
 
-VARIABLE = "GLASSFORMER_RAY"
+VARIABLE, NAMESPACE = "GLASSFORMER_RAY", "glassformer"
+ALONE_SECONDS = 60.0  # without a sign of life from any server, after which the runs end
+CALLS = 64  # answered at a time
 GRACE = 3.0  # seconds for a worker that was told to end, before its actor is ended under it
 LOST = -9  # the exit code of a process whose machine is gone
 
@@ -47,7 +52,7 @@ def connect(where: str) -> Any:
         if not ray.is_initialized():
             ray.init(
                 address=where,
-                namespace="glassformer",
+                namespace=NAMESPACE,
                 logging_level=logging.ERROR,
                 log_to_driver=False,
                 runtime_env={
@@ -69,6 +74,64 @@ def limits(ray: Any, profile: Profile) -> Profile:
     count = int(ray.cluster_resources().get("CPU", 1)) // profile.threads_per_run
     paused = min(profile.max_paused, count // 4)
     return replace(profile, max_paused=paused, max_beside=0, max_runs=max(1, count - 1 - paused))
+
+
+class ManagerActor(RunService):
+    """Ends itself, with every training, when no server is left."""
+
+    def __init__(self, profile: Profile) -> None:
+        import torch
+
+        torch.set_num_threads(1)  # a thread that ran a multi-threaded operation would slow the others down
+        self._ray = ray = connect("auto")  # an actor is connected already
+        super().__init__(limits(ray, profile), opener=lambda threads: RayWorker(ray, threads))
+        threading.Thread(target=self._end_when_alone, daemon=True).start()
+
+    def _end_when_alone(self) -> None:
+        while time.monotonic() - self.heard < ALONE_SECONDS:
+            time.sleep(1.0)
+        self.manager.close()
+        self._ray.kill(self._ray.get_runtime_context().current_actor)
+
+
+class RayLine:
+    """A server's way to the actor, which is made where there is none."""
+
+    def __init__(self, where: str, profile: Profile) -> None:
+        """Raises RunError when the cluster cannot be reached."""
+        self._ray, self._profile = connect(where), profile
+        self._actor: Any = None
+
+    def ask(self, seconds: float, method: str, /, *arguments: Any, **named: Any) -> Any:
+        errors = self._ray.exceptions
+        try:
+            promise = getattr(self._connected(), method).remote(*arguments, **named)
+            return self._ray.get(promise, timeout=seconds)
+        except errors.RayTaskError as error:
+            if isinstance(error.cause, GlassformerError):
+                raise error.cause from None
+            raise
+        except errors.GetTimeoutError as error:
+            raise Silent from error
+        except (errors.RayError, ValueError) as error:
+            self._actor = None  # it has ended: the next one who asks finds it, or makes a new one
+            raise Lost from error
+
+    def _connected(self) -> Any:
+        actor = self._actor
+        if actor is None:
+            made = self._ray.remote(ManagerActor).options(
+                name=f"runs-{version()}",
+                namespace=NAMESPACE,
+                get_if_exists=True,
+                lifetime="detached",
+                max_restarts=-1,
+                max_concurrency=CALLS,
+                num_cpus=0,
+                resources={"node:__internal_head__": 0.001},  # where Ray keeps its state: one place to lose
+            )
+            actor = self._actor = made.remote(self._profile)
+        return actor
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,13 @@
-"""One run manager for several servers: a named actor of a Ray cluster, and a server's client of it.
+"""One run manager for several servers: a server's client of the service that holds the runs (runs.service).
 
-`GLASSFORMER_RAY=<address>` (or `auto`) is the one switch; the package comes with requirements-ray.txt. The
-first server makes the actor, on the machine that leads the cluster, and the others find it, so that a run's
-link works on each of them. The rooms that answer a lecturer are there, too: phones may come to another server
-than the projector. A server without the variable has a manager of its own and imports nothing of Ray.
+`GLASSFORMER_RAY=<address>` (or `auto`) has it on a Ray cluster (runs.cluster); `GLASSFORMER_RUNS`, which
+deploy/servers.py sets, in a process of this machine. So a run's link works on each server. The rooms that
+answer a lecturer are there, too: phones may come to another server than the projector. A server without the
+variables has a manager of its own.
 """
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
 import threading
@@ -16,79 +15,38 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
-from operator import attrgetter
+from pathlib import Path
 from typing import Any, cast
+
+from torch import Tensor
 
 from engine.checkpoints import Checkpoint
 from engine.errors import GlassformerError, RunError
-from runs import cluster
+from runs import cluster, service
 from runs.manager import RunManager
-from runs.process_guards import ROOT
+from runs.packing import unpack
 from runs.profiles import Profile
 from runs.repeater import Repeater
 from runs.rooms import Rooms
+from runs.service import Line, Lost, Silent, SocketLine, limited_rooms
 from runs.snapshots import Trained, opened, transformer
 from runs.state import RunView
-from runs.transport import FOLDERS
 
 log = logging.getLogger(__name__)
 
-NAMESPACE = "glassformer"
 FAULT = "The training service could not do that; its log says why."
 GONE = "The training service does not respond. Try again in a moment."
 ANSWER_SECONDS, SLOW_SECONDS = 10.0, 60.0  # until a call is given up
-START_SECONDS = 300.0  # likewise of the first, for which the code is sent and torch imported
+START_SECONDS = 300.0  # likewise of the first, for which a cluster is sent the code, and imports torch
 SLOW = frozenset({"start", "start_comparison", "start_race", "start_beside", "restart", "extend", "revive"})
-SLOW |= {"checkpoint", "made_of"}  # what starts a process, or sends weights
+SLOW |= {"checkpoint"}  # what starts a process, or sends weights
 QUIET_SECONDS = 5.0  # in which nobody else waits for a service that has just kept silent
-BEAT_SECONDS, ALONE_SECONDS = 10.0, 60.0  # between a server's signs of life; without any, the runs end
-CALLS = 64  # answered at a time
+BEAT_SECONDS = 10.0  # between a server's signs of life
 KEPT_VIEWS = 256  # of a server: a curve that has not changed is not sent again
 
 
-class ManagerActor:
-    """Holds the manager and the rooms. Ends itself, with every training, when no server is left."""
-
-    def __init__(self, profile: Profile) -> None:
-        import torch
-
-        torch.set_num_threads(1)  # a thread that ran a multi-threaded operation would slow the others down
-        self._ray = ray = cluster.connect("auto")  # an actor is connected already
-        self._asking, self._heard = threading.local(), time.monotonic()
-        limits, opener = cluster.limits(ray, profile), lambda threads: cluster.RayWorker(ray, threads)
-        self.manager = RunManager(limits, opener=opener, address=self._address)
-        self.rooms = open_rooms(self.manager, self._address)
-        threading.Thread(target=self._end_when_alone, daemon=True).start()
-
-    def call(self, where: str, name: str, *arguments: Any, **named: Any) -> Any:
-        """Returns the result of a method, `manager.` or `rooms.`, or an attribute of theirs."""
-        self._asking.address, self._heard = where, time.monotonic()
-        target = attrgetter(name)(self)
-        return target(*arguments, **named) if callable(target) else target
-
-    def view(self, run_id: str, known: int | None) -> RunView | int | None:
-        """Returns a run, or only the version where the client has that one."""
-        self._heard = time.monotonic()
-        view = self.manager.view(run_id)
-        return known if view is not None and view.version == known else view
-
-    def beat(self) -> int:
-        """Hears that a server is there. Returns the number of this process."""
-        self._heard = time.monotonic()
-        return os.getpid()
-
-    def _address(self) -> str:
-        return getattr(self._asking, "address", "")
-
-    def _end_when_alone(self) -> None:
-        while time.monotonic() - self._heard < ALONE_SECONDS:
-            time.sleep(1.0)
-        self.manager.close()
-        self._ray.kill(self._ray.get_runtime_context().current_actor)
-
-
 class _Remote:
-    """Stands for the actor's manager or rooms: their public methods, which raise RunError, too, when nobody
+    """Stands for the service's manager or rooms: their public methods, which raise RunError, too, when nobody
     answers.
     """
 
@@ -102,18 +60,17 @@ class _Remote:
 
 
 class SharedRuns(_Remote):
-    """A manager's stand-in on a server: asks the actor, which is made where there is none."""
+    """A manager's stand-in on a server: asks the service."""
 
-    def __init__(self, where: str, profile: Profile, address: Callable[[], str] = lambda: "") -> None:
-        """Raises RunError when the cluster cannot be reached."""
+    def __init__(self, line: Line, address: Callable[[], str] = lambda: "") -> None:
+        """Raises RunError when the service does not answer."""
         super().__init__(self.call, "manager", RunManager)
-        self._ray, self._profile, self._address = cluster.connect(where), profile, address
-        self._actor: Any = None
+        self._line, self._address = line, address
         self._quiet = 0.0  # nobody asks before this moment (of time.monotonic)
         self._views: OrderedDict[str, RunView] = OrderedDict()
         self._lock = threading.Lock()
         self.rooms = cast(Rooms, _Remote(self.call, "rooms", Rooms))
-        self._get(lambda actor: actor.beat.remote(), START_SECONDS)
+        self._ask(START_SECONDS, "beat")
         self.profile: Profile = self.call("manager.profile")
         self._beats = Repeater(self._beat, BEAT_SECONDS)
 
@@ -121,7 +78,7 @@ class SharedRuns(_Remote):
         """Returns the manager's view of a run: the same object until something changes."""
         with self._lock:
             known = self._views.get(run_id)
-        view = self._get(lambda actor: actor.view.remote(run_id, known and known.version))
+        view = self._ask(ANSWER_SECONDS, "view", run_id, known and known.version)
         if known is not None and view == known.version:
             return known
         with self._lock:
@@ -132,84 +89,81 @@ class SharedRuns(_Remote):
                     self._views.popitem(last=False)
         return cast("RunView | None", view)
 
+    def runs(self, owner: str) -> list[RunView]:
+        return self._current("runs", owner)
+
+    def race(self, race_id: str) -> tuple[RunView, ...]:
+        return tuple(self._current("race", race_id))
+
+    def _current(self, name: str, argument: str) -> list[RunView]:
+        """Returns the views that a method of the manager lists; asks for those alone that have changed."""
+        listed = self._ask(ANSWER_SECONDS, "versions", name, argument)
+        with self._lock:
+            known = [self._views.get(run_id) for run_id, _ in listed]
+        views = (
+            view if view is not None and view.version == version else self.view(run_id)
+            for (run_id, version), view in zip(listed, known, strict=True)
+        )
+        return [view for view in views if view is not None]
+
     def trained(self, run_id: str, step: int | None = None) -> Trained:
         """Loads a run's model in this process, with the parts of this process."""
-        return opened(*self.call("manager.made_of", run_id, step))
+        return opened(*self.made_of(run_id, step))
 
     def model(self, run_id: str, step: int | None = None) -> Checkpoint:
         return transformer(self.trained(run_id, step))
+
+    def made_of(
+        self, run_id: str, step: int | None = None
+    ) -> tuple[dict[str, Any], dict[str, Tensor], dict[str, Any]]:
+        meta, weights, rest = self._ask(SLOW_SECONDS, "made_of", run_id, step)
+        return meta, unpack(weights), rest
 
     def close(self) -> None:
         """Leaves; the runs go on as long as another server is there."""
         self._beats.stop()
 
     def call(self, name: str, *arguments: Any, **named: Any) -> Any:
-        """Returns what a method of the actor's returns (`manager.runs`, say), or raises what it raises;
-        RunError where nobody answers. Nothing is asked twice: an order may have been carried out.
+        """Returns what a method of the service's manager or rooms returns (`manager.runs`, say), or raises
+        what it raises; RunError where nobody answers. Nothing is asked twice: an order may have been carried
+        out.
         """
         seconds = SLOW_SECONDS if name.rpartition(".")[2] in SLOW else ANSWER_SECONDS
-        where = self._address()
-        return self._get(lambda actor: actor.call.remote(where, name, *arguments, **named), seconds)
+        return self._ask(seconds, "call", self._address(), name, *arguments, **named)
 
-    def _get(self, ask: Callable[[Any], Any], seconds: float = ANSWER_SECONDS) -> Any:
+    def _ask(self, seconds: float, method: str, *arguments: Any, **named: Any) -> Any:
         if time.monotonic() < self._quiet:
             raise RunError(GONE)
-        errors = self._ray.exceptions
         try:
-            return self._ray.get(ask(self._connected()), timeout=seconds)
-        except errors.RayTaskError as error:
-            if isinstance(error.cause, GlassformerError):
-                raise error.cause from None
+            return self._line.ask(seconds, method, *arguments, **named)
+        except GlassformerError:
+            raise
+        except (Silent, Lost) as error:
+            if isinstance(error, Silent):
+                self._quiet = time.monotonic() + QUIET_SECONDS
+            raise RunError(GONE) from error
+        except Exception as error:
             log.exception("a request could not be answered")
             raise RunError(FAULT) from error
-        except errors.GetTimeoutError as error:
-            self._quiet = time.monotonic() + QUIET_SECONDS
-            raise RunError(GONE) from error
-        except (errors.RayError, ValueError) as error:
-            self._actor = None  # it has ended: the next one who asks finds it, or makes a new one
-            raise RunError(GONE) from error
-
-    def _connected(self) -> Any:
-        actor = self._actor
-        if actor is None:
-            made = self._ray.remote(ManagerActor).options(
-                name=f"runs-{version()}",
-                namespace=NAMESPACE,
-                get_if_exists=True,
-                lifetime="detached",
-                max_restarts=-1,
-                max_concurrency=CALLS,
-                num_cpus=0,
-                resources={"node:__internal_head__": 0.001},  # where Ray keeps its state: one place to lose
-            )
-            actor = self._actor = made.remote(self._profile)
-        return actor
 
     def _beat(self) -> None:
         try:
-            self._get(lambda actor: actor.beat.remote())
+            self._ask(ANSWER_SECONDS, "beat")
         except RunError:
             log.debug("the service that holds the runs does not answer")
 
 
-def version() -> str:
-    """Returns a name for this engine's code: servers of another have a manager of their own."""
-    digest = hashlib.sha256()
-    for path in sorted(path for name in FOLDERS for path in (ROOT / name).rglob("*.py")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:12]
-
-
 def open_manager(profile: Profile, address: Callable[[], str]) -> RunManager:
-    """Returns the cluster's manager if $GLASSFORMER_RAY is set, else a new one. Raises RunError."""
+    """Returns a client of the service that $GLASSFORMER_RAY or $GLASSFORMER_RUNS names, else a new manager.
+    Raises RunError.
+    """
     if where := cluster.address():
-        return cast(RunManager, SharedRuns(where, profile, address))
+        return cast(RunManager, SharedRuns(cluster.RayLine(where, profile), address))
+    if folder := os.environ.get(service.VARIABLE):
+        return cast(RunManager, SharedRuns(SocketLine(Path(folder)), address))
     return RunManager(profile, address=address)
 
 
 def open_rooms(manager: RunManager, address: Callable[[], str]) -> Rooms:
-    """Returns the rooms of servers with this manager: the cluster's, else new ones, of this process."""
-    if isinstance(manager, SharedRuns):
-        return manager.rooms
-    each = manager.profile
-    return Rooms(address=address, rooms_each=each.max_rooms_address, answers_each=each.max_answers_address)
+    """Returns the rooms of servers with this manager: the service's, else new ones, of this process."""
+    return manager.rooms if isinstance(manager, SharedRuns) else limited_rooms(manager, address)

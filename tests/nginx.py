@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from deploy.servers import ARGUMENTS, configuration
+from deploy.servers import NGINX as PLACES
 from tests.browser.server import _free_port
 
-CONF = Path(__file__).resolve().parents[1] / "deploy" / "nginx.conf"
-NGINX = shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin:/opt/homebrew/bin")
+NGINX = shutil.which("nginx", path=PLACES)
 needs_nginx = pytest.mark.skipif(NGINX is None, reason="nginx is not installed")
 
 
@@ -23,17 +24,10 @@ def before(servers: Sequence[int], folder: Path) -> Iterator[int]:
     nginx says where it does not start.
     """
     port = _free_port()
-    text = CONF.read_text("utf-8")
-    for old, new in (("8501", servers[0]), ("8502", servers[1]), ("8080", port)):
-        assert text.count(old) == 1
-        text = text.replace(old, str(new))
-    places = "".join(
-        f"    {kind}_temp_path {folder}/{kind};\n"
-        for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    )
-    text = text.replace("http {\n", "http {\n    access_log off;\n" + places)
-    (folder / "nginx.conf").write_text(f"daemon off;\npid {folder}/pid;\nerror_log {folder}/errors;\n" + text)
-    started = subprocess.Popen([str(NGINX), "-p", str(folder), "-c", str(folder / "nginx.conf")])
+    (folder / "nginx.conf").write_text(configuration(f"127.0.0.1:{port}", servers, folder))
+    command = [str(NGINX), *ARGUMENTS, "-p", str(folder), "-c", str(folder / "nginx.conf")]
+    with (folder / "errors").open("wb") as errors:
+        started = subprocess.Popen(command, stderr=errors)
     for _ in range(100):
         if started.poll() is not None:
             pytest.fail((folder / "errors").read_text())

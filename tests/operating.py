@@ -76,14 +76,16 @@ async def trained(visitor: Visitor, progress: Callable[[], float] = lambda: 0.0)
 
 @contextmanager
 def answering(body: Callable[[BaseHTTPRequestHandler], bytes]) -> Iterator[int]:
-    """The port of a server on this computer that answers every GET with what `body` makes of it."""
+    """The port of a server on this computer that answers every GET with what `body` makes of it; with 404 where
+    that is nothing.
+    """
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
             made = body(self)
-            self.send_response(200)
+            self.send_response(200 if made else 404)
             self.send_header("Content-Type", "text/html")
             self.send_header("Content-Length", str(len(made)))
             self.end_headers()

@@ -50,6 +50,7 @@ def test_compose_keeps_the_root_read_only() -> None:
     assert service["volumes"] == ["data:/data"] and "VOLUME /data" in DOCKERFILE
     for name in ("PROFILE", "SECRET", "TRUST_PROXY", "FRAME_ANCESTORS"):  # set where compose is called
         assert service["environment"][f"GLASSFORMER_{name}"].startswith(f"${{GLASSFORMER_{name}:-")
+    assert service["environment"]["SERVERS"] == "${SERVERS:-1}" and " nginx-light " in DOCKERFILE
     assert service["tmpfs"] and all(port.startswith("127.0.0.1:") for port in service["ports"])
 
 
@@ -326,6 +327,17 @@ def test_the_sums_of_memory_are_those_of_the_profiles_and_fit_the_machines() -> 
         assert beside >= profile.max_worker_bytes // MB + 310 * profile.spares, (
             "310 MB each, as measured above"
         )
+
+
+def test_a_further_server_takes_what_the_page_says() -> None:
+    """All but the trainings, which several servers share."""
+    sums = _sums()
+    shared = sums["processes beside it: one that trains at its limit, one that waits"][0]
+    page = (ROOT / "docs" / "operating.md").read_text("utf-8")
+    further = float(re.findall(r"Each further server takes up to ([\d.]+) GB", page)[0])
+    memory = int(re.findall(r"SERVERS=2 GLASSFORMER_MEMORY=(\d+)g", page)[0])
+    assert 0 <= further - (sums["the whole"][0] - shared) / 1000 < 0.1
+    assert sums["the whole"][0] / 1000 + further + 0.27 <= memory, "with what holds the runs, and nginx"
 
 
 @pytest.mark.exhaustive

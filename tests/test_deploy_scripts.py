@@ -1,6 +1,7 @@
 """The small scripts of deploy/, each by itself, and what docs/hosting.md says to add to the image."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.operating import answering
+from deploy import servers
+from tests.operating import answering, wait
 from tests.source import ROOT
 from ui.server import heed_settings
 
@@ -55,6 +57,152 @@ def test_health_is_asked_of_the_server_whatever_proxy_leads_to_the_world(tmp_pat
             command = [sys.executable, str(ROOT / "deploy" / script)]
             ended = subprocess.run(command, env=own, capture_output=True, check=False)
             assert (ended.returncode, ended.stdout) == (0, said), ended.stderr
+
+
+def test_health_and_numbers_are_those_of_all_servers(tmp_path: Path) -> None:
+    with answering(lambda _: b"well") as port, answering(lambda _: b"") as ill:
+        own = {"PATH": os.environ["PATH"], "PORT": str(ill), "SERVERS": "1", "GLASSFORMER_METRICS": str(port)}
+        command = [sys.executable, str(ROOT / "deploy" / "healthy.py")]
+        ended = subprocess.run(command, env=own, capture_output=True, check=False, text=True)
+        assert ended.returncode == 1 and f"port {ill}" in ended.stderr
+        ended = subprocess.run(
+            command,
+            env=own | {"PORT": str(port), "SERVERS": "2"},
+            capture_output=True,
+            check=False,
+            text=True,
+        )
+        assert ended.returncode == 1 and f"port {port + 1}" in ended.stderr, "its first server is not there"
+
+
+@pytest.fixture
+def nginx(tmp_path: Path) -> dict[str, str]:
+    """An environment with a program called nginx in its path."""
+    (tmp_path / "nginx").write_text("#!/bin/sh\n")
+    (tmp_path / "nginx").chmod(0o755)
+    return {"PATH": f"{tmp_path}:{os.environ['PATH']}", "SERVERS": "2"}
+
+
+def test_several_servers_have_their_addresses_and_what_they_share_written_for_them(
+    nginx: dict[str, str], tmp_path: Path
+) -> None:
+    folder = tmp_path / "site"
+    folder.mkdir(mode=0o700)
+    own = {
+        "PORT": "9000",
+        "ADDRESS": "::",
+        "GLASSFORMER_METRICS": "0.0.0.0:9464",
+        "GLASSFORMER_TRUST_PROXY": "yes",
+    }
+    found = servers.programs(folder, nginx | own)
+    assert list(found) == ["the process that holds the runs", "server 1", "server 2", "nginx"]
+    one, two = found["server 1"], found["server 2"]
+    assert [program.command[program.command.index("--server.port") + 1] for program in (one, two)] == [
+        "9001",
+        "9002",
+    ]
+    assert all("127.0.0.1" in program.command for program in (one, two))
+    assert one.more == {
+        "GLASSFORMER_PROFILE": "hosted",
+        "GLASSFORMER_TRUST_PROXY": "2",
+        "GLASSFORMER_RUNS": str(folder / "runs"),
+        "GLASSFORMER_METRICS": "0.0.0.0:9464",
+    }
+    assert two.more == {**one.more, "GLASSFORMER_METRICS": "0.0.0.0:9465"}
+    assert (folder / "runs").stat().st_mode & 0o777 == 0o700, "nobody else may come to the socket"
+    written = (folder / "nginx.conf").read_text()
+    assert "listen [::]:9000;" in written and "X-Forwarded-For $proxy_add_x_forwarded_for;" in written
+    assert [line.split()[1] for line in written.splitlines() if "max_fails" in line] == [
+        "127.0.0.1:9001",
+        "127.0.0.1:9002",
+    ]
+
+
+def test_without_a_proxy_before_them_and_on_a_cluster_they_need_less(
+    nginx: dict[str, str], tmp_path: Path
+) -> None:
+    found = servers.programs(tmp_path, nginx | {"GLASSFORMER_RAY": "auto"})
+    assert list(found) == ["server 1", "server 2", "nginx"]
+    assert found["server 1"].more == {"GLASSFORMER_PROFILE": "hosted", "GLASSFORMER_TRUST_PROXY": "1"}
+    written = (tmp_path / "nginx.conf").read_text()
+    assert "listen 0.0.0.0:8501;" in written and "X-Forwarded-For $remote_addr;" in written
+
+
+@pytest.mark.parametrize(
+    ("own", "says"),
+    [
+        ({"SERVERS": "two"}, "SERVERS=two is not a number from 1 to 64"),
+        ({"SERVERS": "0"}, "SERVERS=0 is not a number"),
+        ({"PORT": "65535"}, "PORT=65535 is not a number"),
+        ({"GLASSFORMER_PROFILE": "small"}, "GLASSFORMER_PROFILE=small has one server"),
+        ({"PATH": "/nowhere"}, "install nginx"),
+        ({"GLASSFORMER_LOG": "loud"}, "must be json, or not set"),
+        ({"TMPDIR": "/proc/1"}, "may not write to /proc/1"),
+    ],
+)
+def test_what_does_not_go_with_several_servers_is_a_sentence(
+    nginx: dict[str, str], tmp_path: Path, own: dict[str, str], says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if says == "install nginx":
+        monkeypatch.setattr(servers, "NGINX", "/nowhere")
+        with pytest.raises(ValueError, match=says):
+            servers.programs(tmp_path, nginx | own)
+        return
+    environment = nginx | {"PYTHON": sys.executable, "HOME": str(tmp_path), "TMPDIR": str(tmp_path)} | own
+    command = ["sh", str(ROOT / "deploy" / "start.sh")]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
+    assert (ended.returncode, ended.stdout) == (1, "") and says in ended.stderr
+    assert ended.stderr.count("\n") == 1 and not list(tmp_path.glob("glassformer-servers-*"))
+
+
+SITE = """
+import signal, sys
+from deploy import servers
+servers.AGAIN = 0.1
+def program(line):
+    return servers.Program([sys.executable, "-c", "import os, time, sys; " + line], {})
+for number in (signal.SIGTERM, signal.SIGINT):
+    signal.signal(number, lambda *_: sys.exit(0))
+servers.supervise({"long": program("print(os.getpid(), flush=True); time.sleep(600)"), "other": program(sys.argv[1])})
+"""
+
+
+def _site(other: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", SITE, other]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_what_was_killed_is_started_again_until_all_are_told_to_end() -> None:
+    site = _site("time.sleep(600)")
+    assert site.stdout is not None and site.stderr is not None
+    first = int(site.stdout.readline())
+    os.kill(first, signal.SIGKILL)
+    second = int(site.stdout.readline())
+    assert second != first and "long was killed (9)" in site.stderr.readline()
+    site.terminate()
+    assert site.wait(20) == 0
+    with pytest.raises(ProcessLookupError):
+        os.kill(second, 0)
+    site.communicate()
+
+
+def test_who_gives_up_ends_the_others() -> None:
+    site = _site("time.sleep(1); sys.exit(3)")
+    assert site.stdout is not None
+    other = int(site.stdout.readline())
+    assert "other ended with code 3" in site.communicate(timeout=60)[1] and site.returncode == 3
+    with pytest.raises(ProcessLookupError):
+        os.kill(other, 0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with the one that started it")
+def test_a_site_whose_first_process_is_killed_leaves_nothing_behind() -> None:
+    site = _site("time.sleep(600)")
+    assert site.stdout is not None
+    left = int(site.stdout.readline())
+    site.kill()
+    site.communicate()
+    wait(lambda: not Path(f"/proc/{left}").exists() or "Z (" in Path(f"/proc/{left}/status").read_text())
 
 
 @pytest.mark.parametrize("name", ["HOME", "TMPDIR", "XDG_CACHE_HOME"])

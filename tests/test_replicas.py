@@ -1,12 +1,15 @@
-"""A real nginx before two servers: ours with one manager of runs on a Ray cluster, and the test's own, which say who they are."""
+"""A real nginx before two servers: ours by one command, with their runs in one process or on a Ray cluster, and the test's own, which say who they are."""
 
 import asyncio
 import http.client
 import json
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -16,90 +19,109 @@ import pytest
 
 from benchmarks.visitor import Visitor
 from tests.aside import aside
-from tests.browser.server import _free_port
+from tests.browser.server import free_row
 from tests.nginx import before, needs_nginx
-from tests.operating import answering, answers, metric, trained, wait
+from tests.operating import SECONDS, answering, folder_for_others, metric, trained, wait
 from tests.source import ROOT
 from ui.identity import COOKIE
 
-SECRET = "of-two-servers-in-a-test"
-MAKE_COOKIE = "from ui.identity import new_cookie; print(new_cookie())"
+MAKE_COOKIES = "from ui.identity import new_cookie; print(*(new_cookie() for _ in range(21)))"
 pytestmark = [needs_nginx, pytest.mark.exhaustive]
 
 
 @dataclass
 class Site:
-    """What was started: its address for the public, servers by their operator's port, where cookies come from."""
+    """What `SERVERS=2 sh deploy/start.sh` has started."""
 
-    address: str
-    servers: dict[int, subprocess.Popen[bytes]]
+    process: subprocess.Popen[bytes]
     environment: dict[str, str]
 
-    def cookie(self) -> str:
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.environment['PORT']}"
+
+    def cookies(self) -> list[str]:
         made = subprocess.run(
-            [sys.executable, "-c", MAKE_COOKIE],
+            [sys.executable, "-c", MAKE_COOKIES],
             cwd=ROOT,
             env=self.environment,
             capture_output=True,
             check=True,
         )
-        return made.stdout.decode().strip()
+        return made.stdout.decode().split()
 
-    def sessions(self) -> dict[int, float]:
-        return {
-            port: metric(port, "glassformer_sessions")
-            for port, one in self.servers.items()
-            if one.poll() is None
-        }
+    def told(self, name: str) -> list[float]:
+        """A number of each server; -1 of one that is not there."""
+        found = [-1.0, -1.0]
+        for at in range(2):
+            with suppress(OSError):
+                found[at] = metric(int(self.environment["GLASSFORMER_METRICS"]) + at, name)
+        return found
+
+    def processes(self) -> dict[int, str]:
+        """The commands of all processes of the site, by number: whose environment says so."""
+        mark = f"GLASSFORMER_SITE={self.environment['GLASSFORMER_SITE']}".encode()
+        found = {}
+        for folder in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                if mark in (folder / "environ").read_bytes().split(b"\0"):
+                    found[int(folder.name)] = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+        return {number: command for number, command in found.items() if command}
+
+    def server(self, at: int) -> int:
+        """The process of a server."""
+        port = f"--server.port {int(self.environment['PORT']) + 1 + at} "
+        return next(number for number, command in self.processes().items() if port in command)
 
 
-@pytest.fixture
-def site(tmp_path: Path) -> Iterator[Site]:
-    pytest.importorskip("ray", reason="Ray is not installed (requirements-ray.txt)")
-    from ray.cluster_utils import Cluster
-
-    nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False})
-    ports, operators = [_free_port(), _free_port()], [_free_port(), _free_port()]
+@pytest.fixture(params=["here", "cluster"])
+def site(request: pytest.FixtureRequest) -> Iterator[Site]:
+    port = free_row(5)
     environment = os.environ | {
-        "GLASSFORMER_PROFILE": "small",
-        "GLASSFORMER_SECRET": SECRET,
-        "GLASSFORMER_RAY": nodes.address,
-        "GLASSFORMER_TRUST_PROXY": "1",
-        "XDG_CACHE_HOME": str(tmp_path),
+        "SERVERS": "2",
+        "PORT": str(port),
+        "ADDRESS": "127.0.0.1",
+        "PYTHON": sys.executable,
+        "GLASSFORMER_METRICS": str(port + 3),
+        "GLASSFORMER_SITE": str(port),
     }
-    servers = {}
-    for port, operator in zip(ports, operators, strict=True):
-        command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless", "true"]
-        command += ["--server.port", str(port), "--server.address", "127.0.0.1"]
-        own = environment | {"GLASSFORMER_METRICS": str(operator)}
-        servers[operator] = subprocess.Popen(command, cwd=ROOT, env=own)
-    try:
-        wait(lambda: all(answers(f"http://127.0.0.1:{port}/_stcore/health") for port in ports))
-        with before(ports, tmp_path) as port:
-            yield Site(f"http://127.0.0.1:{port}", servers, environment)
-    finally:
-        for one in servers.values():
-            one.terminate()
-        for one in servers.values():
-            one.wait(30)
-        nodes.shutdown()
+    with ExitStack() as stack:
+        home = stack.enter_context(folder_for_others())  # pytest's own has a name too long for a socket
+        environment |= {"HOME": str(home), "TMPDIR": str(home / "tmp"), "XDG_CACHE_HOME": str(home)}
+        if request.param == "cluster":
+            pytest.importorskip("ray", reason="Ray is not installed (requirements-ray.txt)")
+            from ray.cluster_utils import Cluster
+
+            nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False})
+            stack.callback(nodes.shutdown)
+            environment |= {"GLASSFORMER_RAY": nodes.address}
+        process = subprocess.Popen(["sh", "deploy/start.sh"], cwd=ROOT, env=environment)
+        stack.callback(process.wait, 30)
+        stack.callback(process.terminate)
+        yield Site(process, environment)
+
+
+def healthy(site: Site) -> bool:
+    assert site.process.poll() is None
+    command = [sys.executable, "deploy/healthy.py"]
+    return not subprocess.run(command, cwd=ROOT, env=site.environment, capture_output=True).returncode
 
 
 def test_a_runs_link_works_on_every_server_and_when_its_own_is_gone(site: Site) -> None:
-    async def play() -> None:
-        mine = Visitor(site.address, cookie=site.cookie())
+    async def play(own: str, *others: str) -> None:
+        mine = Visitor(site.address, cookie=own)
         await mine.enter()
         await mine.visit("", "")
-        home = next(port for port, count in site.sessions().items() if count == 1)
-        for _ in range(20):  # until somebody comes to the other server
-            other = Visitor(site.address, cookie=site.cookie())
+        home = site.told("glassformer_sessions").index(1)
+        for cookie in others:  # until somebody comes to the other server
+            other = Visitor(site.address, cookie=cookie)
             await other.enter()
             await other.visit("", "")
-            if site.sessions()[home] == 1:
+            if site.told("glassformer_sessions")[home] == 1:
                 break
             await other.leave()
             await asyncio.sleep(1)
-        assert sorted(site.sessions().values()) == [1, 1]
+        assert site.told("glassformer_sessions") == [1, 1]
         await trained(mine)
         run = parse_qs(mine.query)["run"][0]
         await other.visit("train", f"run={run}")
@@ -107,16 +129,35 @@ def test_a_runs_link_works_on_every_server_and_when_its_own_is_gone(site: Site) 
         await other.visit("attention", f"model=run-{run}&step=30")
         assert other.page.elements > 5 and not other.page.exceptions
         assert parse_qs(other.query)["model"] == [f"run-{run}"], "and not a model that came with the app"
-        # its server goes; the browser comes back to the other one, and the run is there, and still its own
-        site.servers[home].kill()
+        await mine.visit("train", "steps=5000")
+        await mine.press("train")
+        await grown(mine, lambda: site.told("glassformer_steps")[1 - home], 40)
+        long = parse_qs(mine.query)["run"][0]
+        # its server goes; the browser comes back to the other one, and its runs are there, and still its own
+        killed, steps = site.server(home), site.told("glassformer_steps")[1 - home]
+        os.kill(killed, signal.SIGKILL)
+        begun = time.monotonic()
         again = Visitor(site.address, cookie=mine._cookie)
         await again.enter()
         await again.visit("train", f"run={run}")
+        assert time.monotonic() - begun < 10
         assert any(": finished]" in said for said in again.page.said)
         await other.visit("train", f"run={run}")
         assert steers(again) and not steers(other), "who started it, and nobody else"
+        await again.visit("train", f"run={long}")
+        await grown(again, lambda: site.told("glassformer_steps")[1 - home], steps + 5)
+        # and is there again
+        await asyncio.to_thread(wait, lambda: site.told("glassformer_sessions")[home] == 0 and healthy(site))
+        assert site.server(home) != killed
         await again.leave()
         await other.leave()
+
+    async def grown(visitor: Visitor, steps: Callable[[], float], most: float) -> None:
+        """Watches, as a training that nobody watches is paused, until so many steps are done."""
+        until = time.monotonic() + SECONDS
+        while steps() < most:
+            assert time.monotonic() < until, f"it stands at {steps():.0f}"
+            await visitor.look(1.0)
 
     def steers(visitor: Visitor) -> bool:
         (proto,) = [
@@ -124,11 +165,34 @@ def test_a_runs_link_works_on_every_server_and_when_its_own_is_gone(site: Site) 
         ]
         return not proto.disabled
 
-    aside(play())
+    wait(lambda: healthy(site))
+    printed = subprocess.check_output([sys.executable, "deploy/metrics.py"], cwd=ROOT, env=site.environment)
+    assert printed.count(b"# server ") == 2 and printed.count(b"\nglassformer_sessions ") == 2
+    aside(play(*site.cookies()))
+    site.process.terminate()
+    assert site.process.wait(30) == 0
+    wait(lambda: not site.processes())
+    assert not list(Path(site.environment["TMPDIR"]).glob("glassformer-servers-*"))
+
+
+@pytest.mark.parametrize("site", ["here"], indirect=True)
+def test_what_is_left_alone_ends_and_what_gives_up_ends_the_whole(site: Site) -> None:
+    """A second site at the same port, and one whose first process is killed."""
+    wait(lambda: healthy(site))
+    second = subprocess.run(
+        ["sh", "deploy/start.sh"], cwd=ROOT, env=site.environment, capture_output=True, timeout=120
+    )
+    assert second.returncode > 0 and b"ended with code" in second.stderr and b"Traceback" not in second.stderr
+    assert healthy(site)
+    site.process.kill()
+    site.process.wait()
+    wait(lambda: not site.processes())
 
 
 def described(request: BaseHTTPRequestHandler) -> bytes:
     _, port = request.connection.getsockname()
+    if request.path not in ("/", f"/at-{port}"):
+        return b""
     return json.dumps({"server": port, "headers": dict(request.headers)}).encode()
 
 
@@ -159,6 +223,13 @@ def test_a_browser_always_comes_to_the_same_server_and_browsers_are_spread(proxy
         homes[browser] = found.pop()
     counts = [list(homes.values()).count(server) for server in servers]
     assert min(counts) >= 12, f"of 60 browsers {counts} came to the two servers"
+
+
+def test_what_one_server_does_not_know_is_asked_of_the_other(proxy: tuple) -> None:
+    port, servers = proxy
+    for server in servers:
+        assert asked(port, f"/at-{server}", Cookie=f"{COOKIE}=one")[1]["server"] == server
+    assert asked(port, "/at-none")[0] == 404
 
 
 def test_what_a_visitor_claims_about_the_address_is_replaced(proxy: tuple) -> None:

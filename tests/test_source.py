@@ -50,7 +50,8 @@ TOPICS = {
     "weights": "costs pairs tokens",
 }
 FOREIGN = {"streamlit", "plotly"}
-UNSAFE = {"pickle", "shelve", "marshal", "dill", "joblib"}
+UNSAFE = {"pickle", "shelve", "marshal", "dill", "joblib", "multiprocessing"}
+TRUSTING = {"runs/service.py": {"multiprocessing"}}  # between processes of one user, as it says
 
 
 def module_of(path: Path) -> str:
@@ -104,9 +105,12 @@ def test_engine_imports_no_screen_and_nothing_that_unpickles() -> None:
     wrong = []
     for path in ENGINE:
         tops = {name.partition(".")[0] for name in imports(path)}
-        wrong += [f"{source.name(path)} imports {top}" for top in sorted(tops & (forbidden | UNSAFE))]
+        bad = tops & (forbidden | UNSAFE) - TRUSTING.get(source.name(path), set())
+        wrong += [f"{source.name(path)} imports {top}" for top in sorted(bad)]
         wrong += [
-            f"{source.name(path)}: {bad}" for bad in ("torch.load", "torch.save") if bad in source.text(path)
+            f"{source.name(path)}: {each}"
+            for each in ("torch.load", "torch.save")
+            if each in source.text(path)
         ]
     assert not wrong, "\n".join(wrong)
 

@@ -155,13 +155,13 @@ def offer(draw: Callable[[int], object], shown: int) -> str:
 
 
 def answer(request: Request) -> Response:
-    """Answers with the figures at the `step` of the query; 204 where the page has to be drawn for it, 410
+    """Answers with the figures at the `step` of the query; 204 where the page has to be drawn for it, 404
     where no tab shows that view any more.
     """
     frame = _offered.get(request.path_params["token"])
     step = request.query_params.get("step", "")
     if frame is None or not step.removeprefix("-").isdecimal() or len(step) > LONGEST:
-        return Response(status_code=410)
+        return Response(status_code=404)
     if frame.by_cookie and identity.key_in(request.cookies.get(identity.COOKIE)) != frame.owner:
         return Response(status_code=403)
     try:

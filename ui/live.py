@@ -125,7 +125,9 @@ def _token(key: str, look: Look) -> str:
 
 
 def _answer(request: Request) -> Response:
-    """Answers with what is seen now; 204 where nothing has changed, 410 where nobody follows that."""
+    """Answers with what is seen now; 204 where nothing has changed, 404 where nobody follows that
+    here: nginx then asks the next server, where a tab is whose own was lost.
+    """
     token = request.path_params["token"]
     with _lock:
         followed = _followed.get(token)
@@ -133,7 +135,7 @@ def _answer(request: Request) -> Response:
             _followed[token] = followed._replace(asked=time.monotonic())
             _followed.move_to_end(token)
     if followed is None:
-        return Response(status_code=410)
+        return Response(status_code=404)
     if followed.by_cookie and identity.key_in(request.cookies.get(identity.COOKIE)) != followed.owner:
         return Response(status_code=403)
     try:
@@ -144,7 +146,7 @@ def _answer(request: Request) -> Response:
         figures = {key: message.decode() for key, message in sight.figures().items()}
     except Exception:
         log.exception("what a page follows could not be looked at")
-        return Response(status_code=410)  # the page, drawn again, says what is wrong
+        return Response(status_code=404)  # the page, drawn again, says what is wrong
     return JSONResponse(answer | {"figures": figures}, headers={"Cache-Control": "no-store"})
 
 

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import random
 import shutil
 import signal
 import socket
@@ -11,7 +12,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +143,16 @@ def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def free_row(count: int) -> int:
+    """The first of so many free ports in a row, below those that the system gives by itself."""
+    while True:
+        first = random.randrange(15_000, 30_000)
+        with ExitStack() as probes, suppress(OSError):
+            for port in range(first, first + count):
+                probes.enter_context(socket.socket()).bind(("127.0.0.1", port))
+            return first
 
 
 def _wait_until_healthy(server: subprocess.Popen[bytes], url: str, log: Path) -> None:

@@ -77,9 +77,10 @@ def remote_workers(ray: Any) -> dict[str, Any]:
 @pytest.fixture(scope="session")
 def share(nodes: Any, ray: Any) -> Any:
     """Makes clients of one manager that servers share on `nodes`. The first one's profile counts."""
+    from runs.cluster import RayLine
     from runs.shared import SharedRuns
 
     def make(profile: Any, address: Any = str) -> Any:
-        return SharedRuns(nodes.address, profile, address)
+        return SharedRuns(RayLine(nodes.address, profile), address)
 
     return make

@@ -115,12 +115,12 @@ def test_where_the_page_has_to_be_drawn_the_route_says_so_and_strangers_get_noth
         assert asked(page, "2").status_code == 204
     assert not frames.drawing()
     for step in ("", "x", "1.5", "--1", "9" * 13):
-        assert asked(page, step).status_code == 410
+        assert asked(page, step).status_code == 404
     frame_of(page).by_cookie = True
     assert asked(page, "2").status_code == 403
     assert asked(page, "2", **{identity.COOKIE: identity.new_cookie()}).status_code == 403
     page.session_state["token"] = "another"
-    assert asked(page, "2").status_code == 410
+    assert asked(page, "2").status_code == 404
 
 
 def test_on_another_streamlit_nothing_is_offered(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,9 +60,9 @@ async function ask(self) {
   let told = null
   try {
     const answer = await fetch(new URL(`live/${token}?since=${self.version}`, ROOT), { cache: "no-store" })
-    if (answer.status === 410) told = { ...self.data, state: "" } // the server does not know of it any more
+    if (answer.status === 404) told = { ...self.data, state: "" } // the server does not know of it any more
     else if (answer.status === 200) told = await answer.json()
-    self.failed = answer.ok || answer.status === 410 ? 0 : self.failed + 1
+    self.failed = answer.ok || answer.status === 404 ? 0 : self.failed + 1
   } catch {
     self.failed++
   }

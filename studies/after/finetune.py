@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 
 import torch
 import torch.nn.functional as F
@@ -77,15 +78,21 @@ class Adapter:
 
 @dataclass(frozen=True)
 class FinetuneStep:
-    """The model after `step` steps: its mean loss on the lessons, in nats per token, and the weights that
-    differ from the model's own, by name. They are the optimiser's, valid until the next step is taken,
-    and so are the adapters.
+    """The model after `step` steps: its mean loss on the lessons, in nats per token, and its adapters. They
+    are the optimiser's, valid until the next step is taken, and so are the weights.
     """
 
     step: int
     loss: float
-    weights: Mapping[str, Tensor] = field(repr=False)
     adapters: Mapping[str, Adapter] = field(repr=False)
+    merge: Callable[[], Mapping[str, Tensor]] = field(repr=False)
+
+    @cached_property
+    def weights(self) -> Mapping[str, Tensor]:
+        """The weights that differ from the model's own, by name. Merged at the first look, since that takes
+        a twentieth of a step.
+        """
+        return {name: weight.detach() for name, weight in self.merge().items()}
 
 
 def adapted(model: Transformer) -> tuple[str, ...]:
@@ -204,15 +211,13 @@ def fine_tune_over(
     else:
         copy = with_weights(model, {name: weight.clone() for name, weight in model.named_parameters()})
         trained = list(copy.requires_grad_(True).parameters())
+    merge = partial(merged, model, drawn) if recipe.rank else lambda: dict(copy.named_parameters())
     optimiser = torch.optim.AdamW(trained, lr=recipe.rate, weight_decay=0.0)
     for step in range(recipe.steps + 1):
         inputs, targets = data(step)
         with torch.enable_grad():
             loss = loss_of(copy(inputs), targets)
-        weights = merged(model, drawn) if recipe.rank else dict(copy.named_parameters())
-        yield FinetuneStep(
-            step, float(loss.detach()), {name: w.detach() for name, w in weights.items()}, drawn
-        )
+        yield FinetuneStep(step, float(loss.detach()), drawn, merge)
         if step < recipe.steps:
             optimiser.zero_grad()
             loss.backward()

@@ -13,6 +13,7 @@ from engine.config import ModelConfig
 from engine.data.progress import finish
 from engine.errors import ConfigError
 from engine.model import build
+from studies.after import finetune
 from studies.after.finetune import (
     IGNORED,
     MAX_BATCH_TOKENS,
@@ -23,6 +24,7 @@ from studies.after.finetune import (
     batch,
     fine_tune,
     loss_of,
+    merged,
     target_count,
     trained_parameters,
     with_weights,
@@ -171,6 +173,17 @@ def test_an_answer_is_a_product_over_its_tokens_and_a_text_goes_on_with_the_like
     assert taught.looks[0].answers[0] == pytest.approx(expected, rel=1e-4)
     assert [look.step for look in taught.looks] == [0, 1]
     assert taught.before[0] == Letters().decode(written[-3:])
+
+
+def test_adapters_are_merged_where_somebody_looks_and_once(model, monkeypatch):
+    merges = []
+    monkeypatch.setattr(finetune, "merged", lambda *given: merges.append(1) or merged(*given))
+    for look in fine_tune(model, Letters(), TEXTS, FinetuneRecipe(rank=2, steps=3, rate=1e-2)):
+        if look.step == 2:
+            assert look.weights is look.weights
+            for name, weight in merged(model, look.adapters).items():
+                assert torch.equal(look.weights[name], weight)
+    assert len(merges) == 1
 
 
 def test_a_change_of_rank_two_has_two_singular_values(model):

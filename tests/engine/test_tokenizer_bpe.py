@@ -9,10 +9,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.data.tokenizers.bpe import BYTES, BpeTokenizer, Level, Split, pieces, train
+from engine.data.tokenizers.bpe import BYTES, WORDS, BpeTokenizer, Level, Split, pieces, train
 from engine.data.tokenizers.char import CharTokenizer
 from engine.data.tokenizers.stored import tokenizer_from_dict
 from engine.data.tokenizers.words import UNKNOWN, WordTokenizer, word_spans
@@ -194,6 +195,11 @@ def test_without_splitting_tokens_cross_the_borders_of_words() -> None:
     assert hindi["byte", "words"].start == len(TEXTS["hindi"].encode())
     assert hindi["char", "words"].start == len(TEXTS["hindi"])
     assert np.all([way.start > way.length for way in ways.values()])
+
+
+@given(st.text(st.characters(max_codepoint=127) | st.sampled_from(" \n\x1c'st9"), max_size=30))
+def test_ascii_is_cut_as_any_other_text_is(text: str) -> None:
+    assert pieces(text, "words") == regex.findall(WORDS, text)
 
 
 def cut_words(text: str) -> list[str]:

@@ -66,6 +66,12 @@ def test_a_short_text_needs_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
     assert finish(bpe_process.watching("ab ab", 3)) == bpe_watch.watch("ab ab", 3)
 
 
+def test_the_process_imports_no_torch() -> None:
+    """Which takes ten times as long as all the rest of its start."""
+    code = "import sys, runs.bpe_process; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
+
+
 @pytest.mark.usefixtures("always")
 def test_what_is_refused_there_is_refused_here() -> None:
     for steps, said in (

@@ -19,7 +19,6 @@ from contextlib import suppress
 from typing import IO, Any, NoReturn
 
 from engine.config import bpe_size
-from engine.data.corpora import training_part
 from engine.data.progress import Progress, Steps, finish
 from engine.data.tokenizers import bpe
 from engine.data.tokenizers.bpe import BpeTokenizer, Level, Split
@@ -48,6 +47,8 @@ def learning_for(text: str, tokenizer: str, most: int | None = None) -> Steps[Bp
     """Learns the merges for `engine.data.corpora.from_text`. Raises as it does, and TokenizerError for a text
     that is more work than `most` (studies.tokens.bpe_work).
     """
+    from engine.data.corpora import training_part  # with torch, which the process would import for nothing
+
     part, size = training_part(text), bpe_size(tokenizer) or len(bpe.BYTES)
     if most is not None:
         bpe_work.check(part, size, most)

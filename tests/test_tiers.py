@@ -2,6 +2,7 @@
 leaves to `make test-all`, and what fails with the checks beside the tests.
 """
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -75,6 +76,9 @@ def test_fast(): pass
 @pytest.mark.exhaustive
 def test_slow(): pass
 
+@pytest.mark.another_day
+def test_tomorrow(): pass
+
 @pytest.mark.skip(reason="no such machine")
 def test_elsewhere(): pass
 """
@@ -84,13 +88,16 @@ def test_exhaustive_tests_run_when_asked_for_and_what_is_left_out_is_told(tmp_pa
     (tmp_path / "test_suite.py").write_text(SUITE)
     told = ("-q", "-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT), "-p", "no:cacheprovider")
     command = [sys.executable, "-m", "pytest", *told, "-p", "tests.conftest", str(tmp_path)]
+    here = {name: value for name, value in os.environ.items() if name != "CI"}
     fast, every = (
-        subprocess.run([*command, *more], cwd=ROOT, capture_output=True, text=True).stdout.splitlines()
+        subprocess.run(
+            [*command, *more], cwd=ROOT, env=here, capture_output=True, text=True
+        ).stdout.splitlines()
         for more in (["--install-seconds=3"], ["--exhaustive"])
     )
-    assert fast[-1].startswith("1 passed, 1 skipped, 1 deselected"), fast
+    assert fast[-1].startswith("1 passed, 1 skipped, 2 deselected"), fast
     assert fast[-2].startswith("install 3; ") and "Left out: 1 test (no such machine)" in fast
-    assert every[-1].startswith("2 passed, 1 skipped in"), every
+    assert every[-1].startswith("3 passed, 1 skipped in"), every
 
 
 def test_a_failed_check_fails_the_run_and_is_told_like_a_failed_test() -> None:

@@ -50,6 +50,7 @@ def test_merges_are_shown_before_and_after_and_play_without_the_server(tab, app_
     assert player.evaluate("node => node.isConnected") and at(tab) == here
     press(tab, "One merge back")
     assert at(tab) == here - 1
+    tab.locator("input[type=range]").fill("28")
     press(tab, "Play")
     expect(tab.locator(".gf-bpe-now")).to_contain_text("Merge 33 of")
     tab.wait_for_function(

@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import settled
@@ -23,6 +24,7 @@ def test_every_part_can_be_read_with_the_keyboard(tab, app_url):
     expect(panel).to_contain_text("66,048 in each block")
 
 
+@pytest.mark.exhaustive
 def test_the_browser_is_the_same_person_after_a_reload(page, app_url):
     def kept():
         return [c for c in page.context.cookies() if c["name"] == "glassformer"]

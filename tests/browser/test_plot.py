@@ -164,6 +164,7 @@ def test_a_module_that_does_not_come_is_a_sentence_and_messages_that_overtake_it
     assert page.evaluate("window.removed") == 0
 
 
+@pytest.mark.exhaustive
 def test_a_drawing_that_interrupts_a_transition_ends_it(page, plot_url):
     page.goto(f"{plot_url}?slow=1")
     page.wait_for_selector(".gf-figure .main-svg")

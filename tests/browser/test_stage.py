@@ -70,14 +70,15 @@ def test_keys_fill_the_screen_open_the_stage_whose_letters_are_large_and_freeze_
 @pytest.mark.parametrize(
     ("address", "player", "shown"),
     [
-        ("shapes?model=shakespeare-classic&shapes_step=0", ".gf-walk", "output"),
-        (
+        pytest.param("shapes?model=shakespeare-classic&shapes_step=0", ".gf-walk", "output", id="shapes"),
+        pytest.param(
             "positions?positions_view=rope&model=shakespeare-modern&rope_query=2&rope_key=1",
             ".gf-rope",
             ".gf-rope-said",
+            id="rope",
+            marks=pytest.mark.exhaustive,
         ),
     ],
-    ids=["shapes", "rope"],
 )
 def test_a_player_waits_while_the_screen_is_frozen(tab, app_url, address, player, shown) -> None:
     linked(tab, f"{app_url}/{address}", player)
@@ -146,14 +147,26 @@ def shows(page, scene: int, part: str) -> None:
 
 
 ONWARDS = [(4, "question"), (4, "answer"), (4, "figure"), (5, "figure")]  # from the third scene
+LIT = """() => [...document.querySelectorAll('.gf-tour-answers button:not(.right)')].map((one) => getComputedStyle(one).borderTopColor)
+  .filter((colour, i, all) => colour !== all[(i + 1) % all.length]).length
+  + [...document.querySelectorAll('.gf-tools')].filter((one) => Number(getComputedStyle(one).opacity)).length"""
 
 
 def test_one_clicker_leads_through_question_answer_and_figure_and_the_same_way_back(stage, app_url) -> None:
+    """Meanwhile a pointer that rests lights nothing."""
     stage.goto(f"{app_url}/embeddings?embed_view=lookup&course=ten-minutes&scene=3&stage=1")
     shows(stage, 3, "figure")
-    for place in ONWARDS:
+    stage.mouse.move(640, 320)
+    stage.wait_for_function(LIT)
+    for place in ONWARDS[:3]:
         stage.keyboard.press("PageDown")
         shows(stage, *place)
+        after_frames(stage, 30)
+        assert stage.evaluate(LIT) == 0, place
+    stage.mouse.move(300, 300)
+    stage.wait_for_function(LIT)
+    stage.keyboard.press("PageDown")
+    shows(stage, *ONWARDS[3])
     for key, place in zip(
         ["ArrowLeft", "PageUp", "ArrowLeft", "PageUp"], [*ONWARDS[2::-1], (3, "figure")], strict=True
     ):
@@ -193,7 +206,11 @@ def test_one_clicker_leads_through_question_answer_and_figure_and_the_same_way_b
     ("address", "field"),
     [
         ("?home_view=living&model=shakespeare-classic&course=ten-minutes&scene=1", ".gf-live-text"),
-        ("positions?positions_view=why&course=built-live&scene=12", ".st-key-why_sentence input"),
+        pytest.param(
+            "positions?positions_view=why&course=built-live&scene=12",
+            ".st-key-why_sentence input",
+            marks=pytest.mark.exhaustive,
+        ),
     ],
 )
 def test_the_clicker_leads_on_from_what_was_typed_and_escape_leaves_it_first(
@@ -218,6 +235,7 @@ def test_the_clicker_leads_on_from_what_was_typed_and_escape_leaves_it_first(
     shows(stage, at + 1, "figure")
 
 
+@pytest.mark.exhaustive
 def test_a_clicker_leads_through_a_vote(stage, app_url) -> None:
     stage.goto(f"{app_url}/positions?positions_view=why&course=ten-minutes&scene=4&stage=1")
     shows(stage, 4, "question")
@@ -235,25 +253,6 @@ def test_a_clicker_leads_through_a_vote(stage, app_url) -> None:
     shows(stage, 4, "figure")
     stage.keyboard.press("PageDown")
     shows(stage, 5, "figure")
-
-
-LIT = """() => [...document.querySelectorAll('.gf-tour-answers button:not(.right)')].map((one) => getComputedStyle(one).borderTopColor)
-  .filter((colour, i, all) => colour !== all[(i + 1) % all.length]).length
-  + [...document.querySelectorAll('.gf-tools')].filter((one) => Number(getComputedStyle(one).opacity)).length"""
-
-
-def test_a_pointer_that_rests_lights_nothing(stage, app_url) -> None:
-    stage.goto(f"{app_url}/embeddings?embed_view=lookup&course=ten-minutes&scene=3&stage=1")
-    shows(stage, 3, "figure")
-    stage.mouse.move(640, 320)
-    stage.wait_for_function(LIT)
-    for place in ONWARDS[:3]:
-        stage.keyboard.press("PageDown")
-        shows(stage, *place)
-        after_frames(stage, 30)
-        assert stage.evaluate(LIT) == 0, place
-    stage.mouse.move(300, 300)
-    stage.wait_for_function(LIT)
 
 
 def test_a_panel_that_the_pointer_had_opened_goes_where_the_keys_lead_on(stage, app_url) -> None:

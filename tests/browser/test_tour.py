@@ -185,6 +185,7 @@ def test_the_course_shows_notes_goes_along_the_menu_and_ends_when_asked(screen, 
     assert not screen.evaluate("document.documentElement.classList.contains('gf-tour-on')")
 
 
+@pytest.mark.exhaustive
 def test_on_a_phone_a_scene_scrolls_to_what_it_points_at(tab, app_url):
     """Two of five whose figure lay behind the bar, and one taller than the screen."""
     tab.set_viewport_size({"width": 390, "height": 844})

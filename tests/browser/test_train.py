@@ -97,6 +97,7 @@ STEP = """() => Number(document.querySelector('.gf-scrubber output').innerText
   .match(/step ([\\d,]+)/)[1].replaceAll(',', ''))"""
 
 
+@pytest.mark.exhaustive
 def test_an_arrow_key_goes_back_in_training_time_and_the_newest_is_followed(page: Page, app_url: str):
     begun(page, app_url, SELDOM)
     page.wait_for_function("location.search.includes('run=')")

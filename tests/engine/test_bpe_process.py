@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(
     not Path("/proc/self/stat").exists(), reason="these tests look at processes through /proc"
 )
 ROOT = Path(__file__).resolve().parents[2]
-TEXT = "the sea 海 and the shells\u00e9, \ud800 half a sign; " * 3 + "".join(f"w{i:x} " for i in range(3000))
+TEXT = "the sea 海 and the shells\u00e9, \ud800 half a sign; " * 3 + "".join(f"w{i:x} " for i in range(500))
 
 
 def processes(of: int | None = None) -> list[int]:
@@ -52,7 +52,7 @@ def always(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.usefixtures("always")
 @pytest.mark.parametrize(("level", "split"), [("byte", "words"), ("char", "words"), ("byte", "none")])
 def test_the_same_merges(level: Level, split: Split) -> None:
-    here = bpe.train(TEXT, 500 if level == "byte" else 60, level=level, split=split)
+    here = bpe.train(TEXT, 320 if level == "byte" else 60, level=level, split=split)
     there = finish(bpe_process.learning(TEXT, here.vocab_size, level=level, split=split))
     assert there == here and there.encode(TEXT) == here.encode(TEXT)
     watched = bpe_watch.watch(TEXT, 40, level=level, split=split)
@@ -64,6 +64,12 @@ def test_a_short_text_needs_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bpe_process.subprocess, "Popen", None)
     assert finish(bpe_process.learning("ab ab", 300)) == bpe.train("ab ab", 300)
     assert finish(bpe_process.watching("ab ab", 3)) == bpe_watch.watch("ab ab", 3)
+
+
+def test_the_process_imports_no_torch() -> None:
+    """Which takes ten times as long as all the rest of its start."""
+    code = "import sys, runs.bpe_process; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
 
 
 @pytest.mark.usefixtures("always")

@@ -114,22 +114,27 @@ def test_derived_fields() -> None:
     assert resolved.resolved() == resolved and resolved.validate() is resolved
 
 
+def value(hint: Any) -> st.SearchStrategy[Any]:
+    if get_origin(hint) is Literal:
+        return st.sampled_from(get_args(hint))
+    simple = {
+        bool: st.booleans(), int: st.integers(-(2**53), 2**53), float: st.floats(allow_nan=False),
+        str: st.text(max_size=10), type(None): st.none(),
+    }  # fmt: skip
+    return st.one_of([simple[k] for k in get_args(hint) or (hint,)])
+
+
+FIELDS = {
+    kind: st.fixed_dictionaries({}, optional={name: value(hint) for name, hint in HINTS[kind].items()})
+    for kind in BOTH
+}
+
+
 @for_each("kind", BOTH)
 @given(data=st.data())
 def test_to_dict_and_back_through_json(kind: Any, data: st.DataObject) -> None:
     """Any field at any value of its type survives, legal or not."""
-
-    def value(hint: Any) -> st.SearchStrategy[Any]:
-        if get_origin(hint) is Literal:
-            return st.sampled_from(get_args(hint))
-        simple = {
-            bool: st.booleans(), int: st.integers(-(2**53), 2**53), float: st.floats(allow_nan=False),
-            str: st.text(max_size=10), type(None): st.none(),
-        }  # fmt: skip
-        return st.one_of([simple[k] for k in get_args(hint) or (hint,)])
-
-    fields = {name: value(hint) for name, hint in HINTS[kind].items()}
-    config = kind(**data.draw(st.fixed_dictionaries({}, optional=fields)))
+    config = kind(**data.draw(FIELDS[kind]))
     assert kind.from_dict(json.loads(json.dumps(config.to_dict()))) == config
 
 

@@ -89,6 +89,8 @@ MADE = [
 ]
 CASES = [*OWN, *RICH, *FAULTS, *MADE]
 every = for_each("case", CASES, ids=lambda case: case.name)
+# of what takes long, each name of each registry and what is made here; the others hold in the exhaustive tier, too
+each_name = for_each("case", CASES, ids=lambda case: case.name, fast=[*OWN, *MADE])
 
 
 def model_of(case: Case) -> Transformer:
@@ -233,7 +235,7 @@ def test_stages_are_the_recording(case: Case) -> None:
     np.testing.assert_allclose(whole, recording[block + "attn_out"], atol=1e-5)
 
 
-@every
+@each_name
 def test_a_trace_is_the_recording_with_a_formula_for_each_step(case: Case) -> None:
     """Its tape tells by scopes, not by names of functions, whose work an operation is."""
     model = model_of(case)
@@ -278,7 +280,7 @@ def remixed(case: Case, **methods: Any) -> Parts:
     return swapped(case.parts, "remixed", mixers={name: type("Other", (case.parts.mixers[name],), methods)})
 
 
-@every
+@each_name
 def test_what_is_switched_off_is_a_model_of_other_parts(case: Case) -> None:
     """Of the same weights: no scale, no mask, a head that gives nothing or its mean."""
     model = model_of(case)

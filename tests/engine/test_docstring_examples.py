@@ -25,7 +25,11 @@ from ui import page_frame
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND, MANY = "python ", 9
-SLOW = ("studies.after.reward", "studies.circuits.in_context")  # they train first
+# they train first
+SLOW = tuple(
+    f"studies.{name}"
+    for name in ("after.new_text", "after.preferences", "after.reward", "circuits.in_context")
+)
 
 
 def examples() -> Iterator[tuple[str, str]]:

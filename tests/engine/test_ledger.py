@@ -210,7 +210,7 @@ VARIANTS: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
-@for_each("batch", [1, 2])
+@for_each("batch", [1, 2], fast=[2])
 @for_each("dtype", DTYPES)
 @for_each("fields", VARIANTS, ids=str)
 def test_activations_are_what_backward_keeps(fields, dtype, batch):

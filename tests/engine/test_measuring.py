@@ -242,7 +242,9 @@ def test_it_stands_still_while_nobody_waits(measurers: Measurers) -> None:
     steps.close()
 
 
-def test_a_killed_process_is_a_sentence_and_the_next_takes_its_place() -> None:
+def test_a_killed_process_is_a_sentence_and_so_is_a_stopped_one_that_takes_its_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     measurers = Measurers(1)
     try:
         first = warm(measurers)
@@ -254,20 +256,12 @@ def test_a_killed_process_is_a_sentence_and_the_next_takes_its_place() -> None:
             finish(steps)
         second = warm(measurers)
         assert measurers.pids() == [second.pid] != [first.pid]
-    finally:
-        measurers.close()
-
-
-def test_a_stopped_process_is_noticed_and_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    measurers = Measurers(1)
-    try:
-        worker = warm(measurers)
-        steps = begun(worker)
+        steps = begun(second)
         monkeypatch.setattr(measuring, "SILENT_SECONDS", 1.0)
-        freeze(worker.pid)
+        freeze(second.pid)
         with pytest.raises(MeasureError, match="ended from outside"):
             finish(steps)
-        wait(lambda: not lives(worker.pid))
+        wait(lambda: not lives(second.pid))
     finally:
         measurers.close()
 

@@ -318,6 +318,7 @@ def test_after_a_stop_of_the_whole_server_nobody_is_late(impatient: Make) -> Non
     reached(manager, run, look(manager, run).step + 100)
 
 
+@pytest.mark.exhaustive
 def test_a_worker_outlives_the_thread_that_asked_for_it(impatient: Make) -> None:
     """Streamlit's threads end with every run of a page; Linux would end what they had started."""
     manager, started = impatient(opener=Pipe), []

@@ -31,8 +31,8 @@ def naively(model: Seq2Seq, source: list[int], length: int) -> list[int]:
     return ids[1:]
 
 
+@for_each("length", [1, 5, 12], fast=[12])
 @attending
-@for_each("length", [1, 5, 12])
 def test_greedy_is_the_naive_loop(fields: dict[str, Any], length: int) -> None:
     model = loud_pair(**fields)
     sources = [some(1, n, n)[0].tolist() for n in (1, 4, 7, 12)]

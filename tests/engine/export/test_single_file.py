@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -31,7 +32,6 @@ from tests.engine.seq2seq_toys import loud_pair, pair_config, some
 ROOT = Path(__file__).resolve().parents[3]
 ALONE = """
 import importlib.util, json, sys
-assert importlib.util.find_spec("engine") is None
 import torch
 found = {}
 for name in sys.argv[2:]:
@@ -54,8 +54,54 @@ def ran(folder: Path, *arguments: str, **more: Any) -> str:
 
 def alone(folder: Path, *arguments: str) -> str:
     """What Python says in a folder, with nothing of this repository in reach."""
+    return ran(folder, "-P", *arguments, env=bare())
+
+
+def bare() -> dict[str, str]:
     plain = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    return ran(folder, "-P", *arguments, env=plain | {"OMP_NUM_THREADS": "1"})  # tests run side by side
+    return plain | {"OMP_NUM_THREADS": "1"}  # tests run side by side
+
+
+Alone = Callable[..., str]  # what Python says in a folder, given a script and its arguments
+# Each order is a program of its own in a copy of this one, which has imported torch, and nothing of this repository.
+FORKS = """
+import importlib.util, json, os, runpy, sys
+assert importlib.util.find_spec("engine") is None
+import torch
+for order in sys.stdin:
+    folder, sys.argv = json.loads(order)
+    if not (child := os.fork()):
+        os.chdir(folder)
+        with open("said.txt", "w") as said:
+            os.dup2(said.fileno(), 1), os.dup2(said.fileno(), 2)
+        runpy.run_path(sys.argv[0], run_name="__main__")
+        sys.exit()
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def forked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Alone]:
+    """Like `alone`, but torch is imported once for all."""
+    if not hasattr(os, "fork"):
+        yield alone
+        return
+    command = [sys.executable, "-P", "-c", FORKS]
+    forks = subprocess.Popen(
+        command, cwd=tmp_path_factory.mktemp("forks"), env=bare(), text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    )  # fmt: skip
+    assert forks.stdin is not None and forks.stdout is not None
+    orders, codes = forks.stdin, forks.stdout
+
+    def run(folder: Path, *arguments: str) -> str:
+        print(json.dumps([str(folder), arguments]), file=orders, flush=True)
+        code, said = codes.readline().strip(), (folder / "said.txt").read_text("utf-8")
+        assert code == "0", said[-2000:]
+        return said
+
+    yield run
+    forks.communicate()
 
 
 def lint(folder: Path) -> None:
@@ -105,9 +151,11 @@ def unlike() -> Seq2Seq:
     return build_pair(replace(config, encoder=replace(config.encoder, **halves))).eval()
 
 
-def hold_alone(models: dict[str, Any], tensors: list[torch.Tensor], tmp_path: Path) -> None:
-    """All in one process of Python, for torch takes its time to be imported, give the logits they give here."""
-    said = json.loads(alone(tmp_path, "-c", ALONE, json.dumps([ids.tolist() for ids in tensors]), *models))
+def hold_alone(forked: Alone, models: dict[str, Any], tensors: list[torch.Tensor], tmp_path: Path) -> None:
+    """All in one program give the logits they give here."""
+    (tmp_path / "compare.py").write_text(ALONE)
+    ids = json.dumps([each.tolist() for each in tensors])
+    said = json.loads(forked(tmp_path, "compare.py", ids, *models))
     assert said.keys() == models.keys()
     for name, model in models.items():
         expected = model(*tensors)
@@ -117,41 +165,41 @@ def hold_alone(models: dict[str, Any], tensors: list[torch.Tensor], tmp_path: Pa
 
 
 @torch.no_grad()
-def test_encoder_decoders_run_alone(tmp_path: Path) -> None:
+def test_encoder_decoders_run_alone(forked: Alone, tmp_path: Path) -> None:
     models = {name.replace(" ", "-"): loud_pair(**fields) for name, fields in PAIRS.items()}
     models |= {"unlike": unlike(), "swapped": loud_pair(parts_of("swapped_masks"))}
     for name, model in models.items():
         put(model, tmp_path / name)
     source, target = some(3, 5, 1), some(3, 5, 2)  # as long as each other: masks that are swapped go on
     source[1, 3:] = 0  # padding
-    hold_alone(models, [source, target], tmp_path)
+    hold_alone(forked, models, [source, target], tmp_path)
 
 
 SOURCES = [("dates", "the 3rd of March 1999"), ("language", "the small dog sees a king")]
 
 
 @for_each("task, source", SOURCES, fast=1)
-def test_a_shipped_encoder_decoder_writes(task: str, source: str, tmp_path: Path) -> None:
+def test_a_shipped_encoder_decoder_writes(task: str, source: str, forked: Alone, tmp_path: Path) -> None:
     """Letters and words; what is not known is said."""
     shipped = load_pair(ROOT / "checkpoints" / "paired" / task)
     text = put(shipped.model, tmp_path / "it", shipped.tokenizer, example=source)
     assert f"python model.py {source}" in text
     wanted = write_pair(shipped.model, shipped.tokenizer, source)
     assert len(wanted) > 5
-    assert alone(tmp_path / "it", "model.py", *source.split()).strip() == wanted
+    assert forked(tmp_path / "it", "model.py", *source.split()).strip() == wanted
     with pytest.raises(AssertionError, match="does not know"):
-        alone(tmp_path / "it", "model.py", "語")
+        forked(tmp_path / "it", "model.py", "語")
 
 
 @torch.no_grad()
-def test_every_part_runs_alone(tmp_path: Path) -> None:
+def test_every_part_runs_alone(forked: Alone, tmp_path: Path) -> None:
     models = {f"m{i}": loud(tiny(**fields), factor=6.0) for i, fields in enumerate(every_value())}
     models["faulty"] = build(tiny(), parts=parts_of("unscaled_scores")).eval()
     models["faulty"].embedding.mul_(40)
     for name, model in models.items():
         text = put(model, tmp_path / name)
         assert not any(f"def {tool}" in text for tool in ("formulas", "kept", "tensors"))
-    hold_alone(models, [some_tokens(tiny(), 2, 7)], tmp_path)
+    hold_alone(forked, models, [some_tokens(tiny(), 2, 7)], tmp_path)
 
 
 MODERN: dict[str, Any] = {"norm": "rmsnorm", "ffn": "swiglu", "position": "rope", "tie_embeddings": False}
@@ -169,7 +217,7 @@ def modern(seed: int) -> ModelConfig:
 
 
 @torch.no_grad()
-def test_a_model_of_nanos_design_is_nanos_source_and_its_sizes(tmp_path: Path) -> None:
+def test_a_model_of_nanos_design_is_nanos_source_and_its_sizes(forked: Alone, tmp_path: Path) -> None:
     models = {f"m{seed}": loud(modern(seed)) for seed in range(6)}
     for name, model in models.items():
         text = put(model, tmp_path / name)
@@ -177,7 +225,7 @@ def test_a_model_of_nanos_design_is_nanos_source_and_its_sizes(tmp_path: Path) -
         assert definitions in Path(nano.__file__).read_text("utf-8")
         assert "class GPT(" in definitions and "def sample(" in definitions
         assert len(text.splitlines()) < 220
-    hold_alone(models, [some_tokens(tiny(), 2, 7)], tmp_path)
+    hold_alone(forked, models, [some_tokens(tiny(), 2, 7)], tmp_path)
 
 
 @for_each("fields", [
@@ -195,21 +243,22 @@ def test_any_other_choice_and_any_fault_is_not_nanos(fields: dict[str, Any]) -> 
 
 
 @for_each("name, design", [("shakespeare-modern", "GPT"), ("shakespeare-classic", "Transformer")])
-def test_a_model_of_letters_writes(name: str, design: str, tmp_path: Path) -> None:
+def test_a_model_of_letters_writes(name: str, design: str, forked: Alone, tmp_path: Path) -> None:
     shipped = checkpoints.load(ROOT / "checkpoints" / name)
     assert f'def load(path: str | Path = "model.safetensors") -> {design}:' in put(
         shipped.model, tmp_path / "it", shipped.tokenizer
     )
-    text = alone(tmp_path / "it", "model.py", "ROMEO:")
+    start = alone if name == "shakespeare-classic" else forked  # as a reader starts it
+    text = start(tmp_path / "it", "model.py", "ROMEO:")
     assert text.startswith("ROMEO:") and len(text) > 180 and " the " in text + " the "
     assert sum(character in " etaoin" for character in text) > 60  # English, not noise
 
 
 @for_each("fields", [{}, MODERN])
-def test_a_model_of_words_says_the_likeliest(fields: dict[str, Any], tmp_path: Path) -> None:
+def test_a_model_of_words_says_the_likeliest(fields: dict[str, Any], forked: Alone, tmp_path: Path) -> None:
     model = loud(tiny(**fields))
     put(model, tmp_path / "it", dtype="bfloat16")
-    lines = alone(tmp_path / "it", "model.py", "3", "1", "4").splitlines()
+    lines = forked(tmp_path / "it", "model.py", "3", "1", "4").splitlines()
     assert len(lines) == 5
     with torch.no_grad():
         expected = int(model(torch.tensor([[3, 1, 4]]))[0, -1].argmax())

@@ -15,6 +15,7 @@ from ui.text.glossary import linked
 MEASURE, HAND, WORDS, CODE = "measure", "hand", "words", "code"
 FOLDS = (MEASURE, HAND, WORDS, CODE)
 OPEN = "true"  # in the address, of an open fold
+TITLES = "What you see", "Why it matters", "What to try", "If your textbook says otherwise"
 VIEW_DRAWN = "view_drawn"  # the name of the view whose folds are open, in the session
 
 
@@ -82,12 +83,10 @@ def _fold(label: str, key: str, draw: Callable[..., object], *about: Any) -> Non
 
 
 def _three(see: str, why: str, attempt: str, texts: str) -> None:
-    for column, title, text in zip(
-        st.columns(3), ("What you see", "Why it matters", "What to try"), (see, why, attempt), strict=True
-    ):
+    for column, title, text in zip(st.columns(3), TITLES[:3], (see, why, attempt), strict=True):
         column.markdown(linked(f"**{title}**\n\n{text}"))
     if texts:
-        st.markdown(linked(f"**If your textbook says otherwise.** {texts}"))
+        st.markdown(linked(f"**{TITLES[3]}.** {texts}"))
 
 
 def worked(label: str, value: str, formula: str) -> None:

@@ -21,7 +21,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from streamlit import config
 
-from ui import frames, identity, session
+from ui import export, frames, identity, session
 from ui.players.component import mounted
 
 log = logging.getLogger(__name__)
@@ -151,12 +151,13 @@ def _answer(request: Request) -> Response:
 
 
 def routes() -> list[Route]:
-    """Returns the routes of all that is followed and of views at other steps. They run in threads: they wait
-    for locks, and draw.
+    """Returns the routes of all that is followed, of views at other steps and of those that are saved. They
+    run in threads: they wait for locks, and draw.
     """
     base = str(config.get_option("server.baseUrlPath") or "").strip("/")
     path = f"{'/' if base else ''}{base}{PATH}"
     return [
         Route(f"{path}{{token}}", _answer, methods=["GET"]),
         Route(f"{path}frame/{{token}}", frames.answer, methods=["GET"]),
+        Route(f"{path}saved/{{token}}", export.answer, methods=["GET"]),
     ]

@@ -13,7 +13,7 @@ import logging
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from urllib.parse import urlencode
@@ -24,6 +24,7 @@ from engine.errors import CheckpointError, HeadError, PretrainedError, Tokenizer
 from ui import (
     content,
     explain,
+    export,
     families,
     model_choice,
     models,
@@ -43,6 +44,7 @@ from ui.model_bar import (
 from ui.model_needs import SAYS, Need, lacking
 from ui.models import FIRST_MODEL
 from ui.text.markdown import safe, sentence
+from ui.training_step import NEWEST
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -241,7 +243,10 @@ class View:
 
     def tell(self, *about: Any) -> None:
         """Draws the words and the code, folded: below the view, after the scrubber."""
-        if (words := self.words_for(*about)) is not None:
+        words = self.words_for(*about)
+        said = dict(zip(explain.TITLES, astuple(words), strict=True)) if words else {}
+        export.note(said, _facts(self, *about))
+        if words is not None:
             explain.reading(words.see, words.why, words.attempt, words.texts)
         if code := self.code_for(*about):
             explain.show_code(*code)
@@ -469,6 +474,21 @@ def _within(view: View, question: DeltaGenerator, *about: Any) -> None:
     if view.asks_late:
         view.ask(question, *about)
     view.show(*about)
+
+
+def _facts(view: View, *about: Any) -> dict[str, str]:
+    """Returns what a saved view says of the model that it looks into."""
+    if not about or not isinstance(about[0], Subject):
+        return {}
+    subject = about[0]
+    name, step = subject.key
+    seed = (models.trained_as(name) or {}).get("seed")
+    return {
+        "Model": subject.title,
+        "Step": "" if step == NEWEST else f"{step:,}",
+        "Seed": "" if seed is None else f"{seed} (of its training)",
+        "Text": "" if view.brings_text else subject.text,
+    }
 
 
 def _names(page: Page) -> View:

@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl
 from docs.site.facts import PICTURES, ROOT, Facts, Link
 from studies.exercises.sheet import block, inline
 from ui.text.glossary import ANCHOR, Term, linked
+from ui.text.markdown import plain
 
 DOCS = ROOT / "docs"
 ENGINE, *OTHERS = LIBRARY = tuple(ROOT / name for name in ("engine", "studies", "runs"))
@@ -24,21 +25,8 @@ PICTURELESS = "No picture was taken for this copy of the site: `make docs` takes
 # a thousand times a text.
 SOON, LATE = "search: {boost: 2}", "search: {boost: 0.0002}"
 
-# Markdown as Streamlit has it, which a site has not: icons, and colours around words.
-_STREAMLIT = ((re.compile(r":material/\w+:\s?"), ""), (re.compile(r":[a-z-]+\[([^\]]*)\]"), r"\1"))
 _EXAMPLE = re.compile(r"^>>> .*(?:\n.+)*", re.MULTILINE)
 _LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)#\s]+)")
-
-
-def plain(markdown: str) -> str:
-    """Returns Markdown of the app without what only Streamlit knows.
-
-    >>> plain(":material/info: **Two** :blue[heads]")
-    '**Two** heads'
-    """
-    for pattern, instead in _STREAMLIT:
-        markdown = pattern.sub(instead, markdown)
-    return markdown
 
 
 def description(markdown: str) -> str:

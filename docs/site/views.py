@@ -30,7 +30,6 @@ from ui.tour.courses import shelf
 from ui.views import Listed, views
 
 PATIENCE = 300  # seconds for a view, however busy the machine
-WORDS = ("What you see", "Why it matters", "What to try", "If your textbook says otherwise")
 
 
 class Watch:
@@ -91,7 +90,7 @@ def drawn(listed: Listed) -> tuple[AppTest, Watch]:
 def facts_of(listed: Listed) -> Facts:
     """Returns the facts of a view, drawn now."""
     page, watch = drawn(listed)
-    words = {name: text for name, text in zip(WORDS, watch.words, strict=False) if text}
+    words = {name: text for name, text in zip(explain.TITLES, watch.words, strict=False) if text}
     answer = watch.answers[0] if watch.answers else ""
     model = page.query_params.get("model", "")
     mentioned = re.findall(rf"\({ANCHOR}([\w-]+)\)", linked("\n\n".join([answer, *words.values()])))

@@ -51,9 +51,9 @@ export async function load(name, styles, ahead = []) {
   return (message) => {
     const root = message.parentElement.getRootNode()
     const missing = styles.map((style) => styled(root, address(style))).filter((sheet) => !sheet.done)
-    if (!missing.length) return draw(message)
+    if (!missing.length) return draw({ ...message, module: name })
     const arrived = Promise.all(missing.map((sheet) => sheet.promise))
-    return counted(Promise.race([arrived, removed(root, missing)]).then(() => root.isConnected ? draw(message) : undefined))
+    return counted(Promise.race([arrived, removed(root, missing)]).then(() => root.isConnected ? draw({ ...message, module: name }) : undefined))
   }
 }
 

@@ -42,7 +42,7 @@ function create(place, _, signal) {
   const root = within(place, "div", "gf-plot"), figure = within(root, "div", "gf-figure", "", { role: "img" })
   /** @type {any} */
   const self = { root, figure, text: "", theme: "", message: null, drawn: false, held: false, pending: false, late: false, trigger: null, points: null, pointer: null, page: null, width: 0, height: 0, taller: 1, grown: 1 }
-  self.tools = root.appendChild(toolbar(root, { CSV: () => saveTable(self), PNG: () => savePicture(self, "png"), SVG: () => savePicture(self, "svg") }))
+  self.tools = root.appendChild(toolbar(root, () => rowsOf(self), { CSV: () => saveTable(self), PNG: () => savePicture(self, "png"), SVG: () => savePicture(self, "svg") }))
   filmed(root, () => (self.message && self.width ? prepared(self) : null))
   // A redraw in the middle of a drag would end the drag, so it waits for the hand to let go.
   figure.addEventListener("pointerdown", () => { self.held = true })
@@ -212,11 +212,16 @@ function unpack(column) {
   return Array.from(numbers(column.bdata, Float32Array), (v) => Number(v.toPrecision(8)))
 }
 
-function saveTable(self) {
+function rowsOf(self) {
   const table = self.message?.table
-  if (!table) return
-  const columns = table.columns.map(unpack), rows = Array.from({ length: table.rows }, (_, row) => columns.map((column) => column[row]))
-  download(`${self.message.name}${table.cut ? `-first-${table.rows}-rows` : ""}.csv`, asCsv(csv([table.names, ...rows])))
+  if (!table) return null
+  const columns = table.columns.map(unpack)
+  return [table.names, ...Array.from({ length: table.rows }, (_, row) => columns.map((column) => column[row]))]
+}
+
+function saveTable(self) {
+  const rows = rowsOf(self), table = self.message?.table
+  if (rows) download(`${self.message.name}${table.cut ? `-first-${table.rows}-rows` : ""}.csv`, asCsv(csv(rows)))
 }
 
 function update(self, data) {

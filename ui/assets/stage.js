@@ -48,6 +48,7 @@ function listen(self, signal) {
   document.addEventListener("gf-lead", (event) => { if (lead(self, /** @type {CustomEvent} */ (event).detail)) event.preventDefault() }, options)
   document.addEventListener("gf-ask-room", (event) => openRoom(self.room, /** @type {CustomEvent} */ (event).detail), options)
   document.addEventListener("gf-full", (event) => { const found = figureAt(/** @type {Element} */ (event.target)); if (found) fill(found) }, options)
+  document.addEventListener("gf-html", () => { import("./saving.js").then(({ openSaving }) => openSaving(self.root, self.saves)) }, options)
   document.addEventListener("keydown", (event) => {
     const from = event.composedPath()[0], writing = from instanceof Element && (from.matches("input:not([type=range], [type=radio], [type=checkbox], [type=button]), textarea, select") || /** @type {HTMLElement} */ (from).isContentEditable)
     const over = [...document.querySelectorAll("dialog:modal, [role=dialog]:not([popover], [hidden])")]
@@ -150,6 +151,7 @@ function tell(self) {
 }
 
 function update(self, data) {
+  self.saves = data.saves
   updateRoom(self.room, data.room, data.said)
   const { code } = data
   if (!code || self.drawn === JSON.stringify(code)) return

@@ -29,6 +29,7 @@ const own = [...document.scripts].map((s) => s.src).find((src) => root.test(src)
 const ready = import(own).catch(() => import(near)).then(({{ load }}) => load({arguments}))
 export default async (message) => (await ready.catch(() => {{ throw Error({problem}) }}))(message)
 """
+STYLES: dict[str, tuple[str, ...]] = {}  # of each component that was mounted, as served.path_of has them
 PROBLEM = "This part of the page did not load. Reload the page; if that does not help, restart the app."
 
 
@@ -47,7 +48,9 @@ def mounted(
     it. Where a view is drawn past Streamlit, what the component gets goes there, and it returns nothing.
     """
     default = (SAVES, STEPPER, name) if stepper else (SAVES, name)
-    js = script(name, default if styles is None else styles, ahead)
+    worn = default if styles is None else styles
+    STYLES[name] = tuple(map(served.path_of, worn))
+    js = script(name, worn, ahead)
     component = st.components.v2.component(f"glassformer_{name}", js=js, isolate_styles=isolated)
 
     def mount(*, key: str, data: Any, **further: Any) -> Any:

@@ -61,7 +61,7 @@ def _paths() -> Mapping[str, str]:
 @cache
 def library() -> str:
     """Returns the name of Plotly's library in its address, such as plotly-0123456789ab.min.js."""
-    return f"plotly-{hashlib.sha256(_plotly().read_bytes()).hexdigest()[:12]}.min.js"
+    return f"plotly-{hashlib.sha256(library_path().read_bytes()).hexdigest()[:12]}.min.js"
 
 
 def routes() -> list[Route]:
@@ -97,7 +97,7 @@ async def _answer(request: Request) -> Response:
 @cache
 def _files() -> Mapping[str, Path]:
     """Returns the file of each name below app/static/."""
-    return {**{f"{modules()}/{name}": path for name, path in _assets().items()}, library(): _plotly()}
+    return {**{f"{modules()}/{name}": path for name, path in _assets().items()}, library(): library_path()}
 
 
 @cache
@@ -107,5 +107,6 @@ def _assets() -> Mapping[str, Path]:
     return {path.relative_to(ROOT).as_posix(): path for path in sorted(paths) if path.suffix in TYPES}
 
 
-def _plotly() -> Path:
+def library_path() -> Path:
+    """Returns where Plotly's library lies."""
     return Path(plotly.__file__).parent / "package_data" / "plotly.min.js"

@@ -11,7 +11,7 @@ import streamlit as st
 from streamlit import config
 
 from engine.errors import GlassformerError
-from ui import session
+from ui import export, session
 from ui.players.component import mounted
 from ui.stage.address import PhoneAddress, code, for_phones
 
@@ -27,7 +27,10 @@ def draw_stage() -> None:
     """
     with st.container(key="stage_place"):
         mounted("stage", styles=("stage",))(
-            key=KEY, data=_told(), on_address_change=lambda: None, on_room_change=_asked
+            key=KEY,
+            data=_told() | {"saves": export.offer().token},
+            on_address_change=lambda: None,
+            on_room_change=_asked,
         )
 
 

@@ -8,6 +8,8 @@ import re
 # www.x.org.
 _BREAKS = re.compile(r"(?<=[^\W\d])(?=\.\w)|(?<=\w)(?=:)|(?<=:)(?=\w)|(?<=\S)(?=@)|(?<=[-<>=~])(?=[-<>=~])")
 _JOINER = "\u2060"  # has no width
+# Markdown as Streamlit has it, which a site has not: icons, and colours around words.
+_STREAMLIT = ((re.compile(r":material/\w+:\s?"), ""), (re.compile(r":[a-z-]+\[([^\]]*)\]"), r"\1"))
 
 
 def safe(text: str) -> str:
@@ -18,6 +20,17 @@ def safe(text: str) -> str:
     """
     marked = _BREAKS.sub(_JOINER, whole(text).replace("\n", " "))
     return "".join(f"\\{c}" if c in r"\`*_{}[]()#+-.!|<>$~:&" else c for c in marked)
+
+
+def plain(markdown: str) -> str:
+    """Returns Markdown of the app without what only Streamlit knows.
+
+    >>> plain(":material/info: **Two** :blue[heads]")
+    '**Two** heads'
+    """
+    for pattern, instead in _STREAMLIT:
+        markdown = pattern.sub(instead, markdown)
+    return markdown
 
 
 def with_blanks(text: str) -> str:

@@ -7,6 +7,7 @@ import { target } from "../../../ui/assets/shared/keys.js"
 import { component } from "../../../ui/assets/shared/mount.js"
 import { memory, whole } from "../../../ui/assets/shared/numbers.js"
 import { asker } from "../../../ui/assets/shared/play.js"
+import { toolbar } from "../../../ui/assets/shared/save.js"
 import { createStepper } from "../../../ui/assets/shared/stepper.js"
 import { paint } from "../../../ui/assets/shared/theme.js"
 
@@ -26,14 +27,14 @@ import { paint } from "../../../ui/assets/shared/theme.js"
 const PLAY_MS = 700
 
 function create(parent, _, signal) {
-  const root = within(parent, "div", "gf-walk")
+  const root = within(parent, "div", "gf-walk gf-saves")
   const strip = element("div", "gf-walk-strip", "", { "aria-hidden": "true" }) // the list says the same
   const card = element("div", "gf-walk-card"), list = element("div", "gf-walk-list", "", { role: "listbox", tabindex: 0 })
   /** @type {any} */
   const self = { root, strip, card, list, index: 0, open: false, rows: new Map(), text: "", order: [], send: null, question: null }
   const moved = () => go(self, self.order[self.steps.at])
   self.steps = createStepper({ unit: "step", label: "Step of the forward pass", play: "Play", ms: PLAY_MS, moved }, signal)
-  root.append(strip, self.steps.bar, list, card)
+  root.append(toolbar(root, () => null, {}), strip, self.steps.bar, list, card)
   self.question = asker(() => self.index, (step) => self.trigger("step", step), () => self.again())
   list.addEventListener("keydown", (event) => {
     const to = target(event.key, self.steps.at, self.steps.last)

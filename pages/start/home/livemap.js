@@ -13,6 +13,7 @@ import { between, decisive, fill, has, hit, layout, outlookAt, telling, unpack }
 import { button, pointIn, windowHeight, within, write } from "../../../ui/assets/shared/dom.js"
 import { component } from "../../../ui/assets/shared/mount.js"
 import { keepInLink, playButton, still } from "../../../ui/assets/shared/play.js"
+import { toolbar } from "../../../ui/assets/shared/save.js"
 import { percent, whole } from "../../../ui/assets/shared/numbers.js"
 import { paint as paintColours, sideOf, themed } from "../../../ui/assets/shared/theme.js"
 
@@ -27,7 +28,7 @@ const KEPT = ["home_block", "home_head", "home_depth", "home_temperature", "home
 let born = 0
 
 function create(place, _, signal) {
-  const id = `gf-live-${++born}`, root = within(place, "div", "gf-live"), find = (name) => /** @type {any} */ (root.querySelector(name))
+  const id = `gf-live-${++born}`, root = within(place, "div", "gf-live gf-saves"), find = (name) => /** @type {any} */ (root.querySelector(name))
   root.innerHTML = `
     <form class="gf-live-type"><input type="text" class="gf-live-text" autocomplete="off" spellcheck="false" enterkeyhint="done"></form>
     <p class="gf-live-notes" aria-live="polite"></p>
@@ -46,6 +47,7 @@ function create(place, _, signal) {
     waiting: null, next: null, playing: false, written: 0, wrote: "", keepers: Object.fromEntries(KEPT.map((key) => [key, keepInLink(signal)])), brush: null,
   }
   self.brush = self.canvas.getContext("2d")
+  root.prepend(toolbar(root, () => null, {}))
   self.look = button("", "", () => follow(self, self.told))
   self.look.className = "gf-live-look"
   self.box.append(self.look)

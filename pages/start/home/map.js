@@ -3,6 +3,7 @@
 
 import { button, element, vector, within } from "../../../ui/assets/shared/dom.js"
 import { component } from "../../../ui/assets/shared/mount.js"
+import { toolbar } from "../../../ui/assets/shared/save.js"
 import { paint } from "../../../ui/assets/shared/theme.js"
 
 /**
@@ -141,7 +142,9 @@ function select(self, id) {
 const shapeOf = (width) => (width && width < TALL_BELOW ? "tall" : "wide")
 
 function create(place) {
-  const root = within(place, "div", "map"), panel = within(root, "div", "panel", "", { "aria-live": "polite" })
+  const root = within(place, "div", "map gf-saves")
+  root.append(toolbar(root, () => null, {}))
+  const panel = within(root, "div", "panel", "", { "aria-live": "polite" })
   const self = { root, panel, chosen: "block", pinned: null, shape: "", text: "", data: null, observer: null }
   self.observer = new ResizeObserver(() => {
     const shape = shapeOf(root.clientWidth)

@@ -12,7 +12,7 @@ import numpy as np
 
 from studies.home.living_map import TEMPERATURES, DepthPredictions, Outlook, Reading, typical
 from ui.figures import theme
-from ui.players.component import mounted
+from ui.players.component import SAVES, mounted
 
 KEY, FURTHER = "living_map", "living_map_further"
 BARS = 14  # tokens that are drawn as bars, at most
@@ -25,7 +25,7 @@ def living_map(picture: Mapping[str, Any], rest: Mapping[str, Any], on_ask: Call
     is called.
     """
     data = {"picture": picture, "palette": theme.palette(), **rest}
-    mounted("livemap", styles=("livemap", "scrubber"))(key=KEY, data=data, on_ask_change=on_ask)
+    mounted("livemap", styles=(SAVES, "livemap", "scrubber"))(key=KEY, data=data, on_ask_change=on_ask)
 
 
 def living_map_further(picture: Mapping[str, Any]) -> None:

@@ -9,6 +9,7 @@ import { running } from "./dom.js"
  * @property {any} data what the page sent
  * @property {HTMLElement} parentElement its place; a shadow root where styles are isolated
  * @property {string} [key]
+ * @property {string} [module] where the component's own module lies, without its ending
  * @property {(name: string, value: any) => void} setStateValue
  * @property {(name: string, value: any) => void} setTriggerValue
  *
@@ -23,6 +24,9 @@ import { running } from "./dom.js"
  */
 
 const PATIENCE_MS = 30_000, OFTEN_MS = 10
+
+/** @type {WeakMap<Element, { module: string, data: any }>} What each component on the page was last sent, by its `root`: for ../saving.js. */
+export const messages = new WeakMap()
 
 /** @type {{ place: HTMLElement, say: () => void, busy: () => boolean, until: number }[]} What waits to be sent, the oldest first. */
 const line = []
@@ -71,9 +75,13 @@ export function handOut(parts) {
 export function component({ create, update, remove }) {
   /** @type {WeakMap<HTMLElement, { self: Self, turn: number, ended: AbortController }>} */
   const instances = new WeakMap()
-  return ({ data, parentElement, key, setStateValue, setTriggerValue }) => {
+  return ({ data, parentElement, key, module = "", setStateValue, setTriggerValue }) => {
     if (!data) return
     const name = String(key ?? "x")
+    const take = (/** @type {Self} */ self, /** @type {any} */ sent, /** @type {boolean} */ first) => {
+      messages.set(self.root, { module, data: sent })
+      update(self, sent, first, name)
+    }
     let held = instances.get(parentElement)
     const fresh = !held
     if (!held) {
@@ -81,12 +89,12 @@ export function component({ create, update, remove }) {
       instances.set(parentElement, (held = { self: create(parentElement, name, ended.signal), turn: 0, ended }))
       const { root } = held.self
       root.dataset.gfPart = ""
-      root.addEventListener("gf-message", (/** @type {CustomEvent} */ event) => update(held.self, event.detail, false, name))
+      root.addEventListener("gf-message", (/** @type {CustomEvent} */ event) => take(held.self, event.detail, false))
     }
     const { self } = held, turn = ++held.turn
-    const again = () => { if (parentElement.isConnected) update(self, data, false, name) }
+    const again = () => { if (parentElement.isConnected) take(self, data, false) }
     Object.assign(self, { send: inTurn(parentElement, setStateValue), trigger: inTurn(parentElement, setTriggerValue), again })
-    update(self, data, fresh, name)
+    take(self, data, fresh)
     return () => {
       // Streamlit ends a message's drawing also where the next message has overtaken it: then the place is still there.
       if (held.turn !== turn || parentElement.isConnected) return

@@ -1,10 +1,13 @@
 // @ts-check
-// Taking home what is seen: three small buttons, the data as CSV, the picture as PNG and SVG.
+// Taking home what is seen: small buttons, the data as CSV, the picture as PNG and SVG, and the whole view as HTML.
 
 import { csv } from "./csv.js"
 import { button, element, seenTimes } from "./dom.js"
 import { picture } from "./picture.js"
 import { filmed } from "./shots.js"
+
+/** @type {WeakMap<Element, () => string | unknown[][] | null>} The table behind a figure, by the figure's root: for ../saved.js. */
+export const tables = new WeakMap()
 
 /**
  * The buttons, for the caller to put where they hide nothing. `name` begins the files' names; `rows` are the lines of the
@@ -18,7 +21,7 @@ export function saveTools(root, name, rows, drawing = () => picture(root)) {
   root.classList.add("gf-saves")
   filmed(root, () => ({ drawing: drawing() }))
   root.addEventListener("touchstart", () => root.classList.add("gf-touched"), { passive: true })
-  return toolbar(root, {
+  return toolbar(root, rows, {
     CSV: () => download(`${name()}.csv`, asCsv(csv(rows()))),
     PNG: async () => download(`${name()}.png`, await pixels(...drawing())),
     SVG: () => download(`${name()}.svg`, new Blob([drawing()[0]], { type: "image/svg+xml" })),
@@ -26,15 +29,19 @@ export function saveTools(root, name, rows, drawing = () => picture(root)) {
 }
 
 /**
- * The three buttons by what each one does, for a figure in `root`.
+ * The buttons by what each one does, for a figure in `root` with the table `rows`.
  * @param {HTMLElement} root
- * @param {{ CSV: () => unknown, PNG: () => unknown, SVG: () => unknown }} does
+ * @param {() => string | unknown[][] | null} rows
+ * @param {{ CSV?: () => unknown, PNG?: () => unknown, SVG?: () => unknown }} does
  */
-export function toolbar(root, does) {
+export function toolbar(root, rows, does) {
+  tables.set(root, rows)
   const tools = element("div", "gf-tools", "", { role: "group", "aria-label": "Save this figure" })
   const add = (sign, label, press) => { tools.appendChild(button(sign, label, press)).title = label }
   for (const [kind, save] of Object.entries(does)) add(kind, kind === "CSV" ? "Save the data behind this figure as CSV" : `Save this figure as ${kind}`, save)
-  add("⤢", "Fill the screen with this figure, and back (f)", (full) => full.dispatchEvent(new CustomEvent("gf-full", { bubbles: true }))) // ../stage_full.js listens
+  // ../stage.js listens to both.
+  add("HTML", "Save as HTML: this view in one file that works without a network", (html) => html.dispatchEvent(new CustomEvent("gf-html", { bubbles: true, composed: true })))
+  add("⤢", "Fill the screen with this figure, and back (f)", (full) => full.dispatchEvent(new CustomEvent("gf-full", { bubbles: true })))
   tools.onmousedown = (event) => event.preventDefault() // the focus stays where it is, and with it what is chosen there
   tools.onkeydown = (event) => event.stopPropagation() // a space presses the button, and plays nothing
   root.addEventListener("pointerenter", () => stepAside(root, tools))

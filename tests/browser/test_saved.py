@@ -1,0 +1,196 @@
+"""A view saved as HTML: opened from the disk in a browser without a network it asks nobody, and has what the app sent."""
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+
+from tests.browser.conftest import TIMEOUT_MS, person, settled
+from ui.views import views
+
+FIGURE = '[data-testid="stMainBlockContainer"] .gf-tools'
+HTML = 'button[aria-label^="Save as HTML"]'
+DRAWN = "html[data-gf-saved=drawn]"
+DARK, PHONE = {"color_scheme": "dark"}, {"viewport": {"width": 390, "height": 800}, "is_mobile": True}
+KINDS: dict[str, dict[str, Any]] = {"light": {}, "dark": DARK, "phone": PHONE}
+ALWAYS = {  # with what each is opened: a grid, two kinds of player, a player beside a chart, a chart over a training
+    "attention/heads": "light",
+    "sampling/stages": "phone",
+    "positions/rope": "light",
+    "shapes/pass": "light",
+    "residual/norms": "dark",
+}
+WITHOUT = {  # a figure: lists, forms and tables
+    *(
+        "courses/courses",
+        "exercises/practise",
+        "exercises/code",
+        "shapes/wrong",
+        "bugs/doctor",
+        "families/why",
+    ),
+    *("reference/quick", "reference/export"),
+}
+MOST = {True: 2_000_000, False: 400_000}  # bytes of a file, with a chart and without; what was sent apart
+CONTRACTS = Path(__file__).parent / "saved.json"  # the fields of what each component is sent
+HOSTILE = (
+    "</script><script>window.met=1</script><!--<script> \"'&\u2028 \U0001f469\u200d\U0001f680 שלום ${x} $& {}"
+)
+
+
+class File(NamedTuple):
+    path: Path
+    saved: dict[str, Any]
+    sent: list[Any]  # what components of the page were sent, by Streamlit's messages
+
+
+class Visitor(NamedTuple):
+    page: Any
+    sent: list[Any]
+
+
+@pytest.fixture(scope="module")
+def visitor(browser) -> Iterator[Visitor]:
+    sent: list[Any] = []
+
+    def received(data: bytes) -> None:
+        message = ForwardMsg.FromString(data)
+        if message.WhichOneof("type") == "delta" and message.delta.new_element.HasField("bidi_component"):
+            proto = message.delta.new_element.bidi_component
+            sent.append(
+                proto.bytes.decode() if proto.WhichOneof("data") == "bytes" else json.loads(proto.json)
+            )
+
+    with person(browser) as context:
+        page = context.new_page()
+        page.on("websocket", lambda socket: socket.on("framereceived", received))
+        yield Visitor(page, sent)
+
+
+def saved(visitor: Visitor, address: str, folder: Path) -> File:
+    """Opens a view, presses the button beside CSV, and has the file."""
+    page = visitor.page
+    page.goto("about:blank")
+    visitor.sent.clear()
+    page.goto(address)
+    page.locator(FIGURE).first.wait_for(state="attached")
+    settled(page)
+    page.locator(f"{FIGURE} {HTML}").first.evaluate("button => button.click()")
+    with page.expect_download(timeout=TIMEOUT_MS) as download:
+        page.get_by_role("button", name="Save as HTML", exact=True).click()
+    path = folder / download.value.suggested_filename
+    download.value.save_as(path)
+    page.get_by_role("button", name="Close without saving").click()
+    held = re.search(r'id="gf-saved">(.*?)</script>', path.read_text("utf-8"), re.DOTALL)
+    assert held is not None
+    return File(path, json.loads(held[1]), list(visitor.sent))
+
+
+@contextmanager
+def opened(browser, path: Path, kind: str = "light") -> Iterator[Any]:
+    """The file in a browser of its own, without a network; what it asks for and what goes wrong fail the test."""
+    context = browser.new_context(**KINDS[kind])
+    asked: list[str] = []
+    wrong: list[str] = []
+    try:
+        context.set_offline(True)
+        page = context.new_page()
+        page.on("request", lambda request: asked.append(request.url))
+        page.on(
+            "console", lambda line: wrong.append(line.text) if line.type in ("error", "warning") else None
+        )
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.goto(path.as_uri())
+        page.wait_for_selector(DRAWN, timeout=TIMEOUT_MS)
+        yield page
+        assert not wrong
+        assert [url[:80] for url in asked[1:] if not url.startswith(("data:", "blob:"))] == []
+    finally:
+        context.close()
+
+
+def table(page, place: str) -> str | None:
+    """The CSV of the first figure that has one."""
+    button = page.locator(f'{place} button[aria-label$="as CSV"]:not([hidden])')
+    if not button.count():
+        return None
+    with page.expect_download(timeout=TIMEOUT_MS) as download:
+        button.first.evaluate("button => button.click()")
+    text: str = download.value.path().read_text("utf-8")
+    return text
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [
+        pytest.param(each, id=each.id, marks=[] if each.id in ALWAYS else pytest.mark.exhaustive)
+        for each in views()
+        if each.id not in WITHOUT
+    ],
+)
+def test_a_saved_view_has_the_numbers_of_the_app_and_asks_nobody(
+    listed, visitor: Visitor, browser, app_url, tmp_path
+) -> None:
+    file = saved(visitor, f"{app_url}/{listed.address()}", tmp_path)
+    contracts = json.loads(CONTRACTS.read_text("utf-8"))
+    parts = {part["key"]: part for part in file.saved["parts"]}
+    assert parts
+    for key, part in parts.items():
+        assert part["data"] in file.sent, f"{key} is not what the app sent"
+        name = part["module"].rpartition("/")[2]
+        fields = sorted(json.loads(part["data"]) if isinstance(part["data"], str) else part["data"])
+        assert fields in contracts[name], f"what {name} is sent has changed: can older files live with it?"
+    data = len(json.dumps(file.saved).encode())
+    assert (
+        file.path.stat().st_size - data
+        < MOST[any(part["module"].endswith("/plot") for part in parts.values())]
+    )
+    before = table(visitor.page, FIGURE)
+    for kind in (ALWAYS[listed.id],) if listed.id in ALWAYS else KINDS:
+        with opened(browser, file.path, kind) as page:
+            assert page.locator("h1").inner_text() == file.saved["title"]
+            said = [block["html"] for block in file.saved["blocks"] if block.get("answer")]
+            assert page.locator(".gf-answer").count() == len(said)
+            assert table(page, "figure .gf-tools") == before
+            wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+            assert wide <= 0, f"it is {wide} pixels wider than the screen"
+
+
+def test_the_steps_of_a_training_travel_along(visitor: Visitor, browser, app_url, tmp_path) -> None:
+    file = saved(visitor, f"{app_url}/residual?residual_view=norms&model=timelapse", tmp_path)
+    frames = file.saved["frames"]
+    (part,) = file.saved["parts"]
+    assert len(frames["steps"]) > 30 and frames["pictures"][frames["at"]] == {part["key"]: part["data"]}
+    with opened(browser, file.path) as page:
+        shown = (
+            "document.querySelector('.gf-figure').data.map(({ y }) => Array.from(y?._inputArray ?? y ?? []))"
+        )
+        there = page.evaluate(shown)
+        slider = page.get_by_role("slider", name="Training step of the model shown")
+        slider.focus()
+        page.keyboard.press("Home")
+        page.wait_for_function(f"before => JSON.stringify({shown}) !== before", arg=json.dumps(there))
+        assert f"step {frames['steps'][0]}" in page.locator("output").first.inner_text()
+        assert "The sentence below is about step" in page.locator(".gf-note").inner_text()
+        page.keyboard.press("End")
+        page.wait_for_function(f"before => JSON.stringify({shown}) === JSON.stringify(before)", arg=there)
+
+
+def test_a_text_of_a_stranger_stays_text(visitor: Visitor, browser, app_url, tmp_path) -> None:
+    text = (HOSTILE + "x" * 10_000)[:10_000]
+    address = f"{app_url}/tokens?tokens_view=compare"
+    visitor.page.goto("about:blank")
+    file = saved(visitor, f"{address}&compare_corpus=shakespeare", tmp_path)
+    held = json.dumps(file.saved | {"title": text, "settings": [["Text", text]]}).replace("<", "\\u003c")
+    path = tmp_path / "hostile.html"
+    whole = file.path.read_text("utf-8")
+    begin, end = whole.index('id="gf-saved">') + len('id="gf-saved">'), whole.index("</script>")
+    path.write_text(whole[:begin] + held + whole[end:], "utf-8")
+    with opened(browser, path) as page:
+        assert page.evaluate("window.met") is None
+        assert page.locator("h1").text_content() == text

@@ -1,0 +1,37 @@
+// What a saved view is made of: its data in its file, the name of that, the steps of a training that have room, bytes of the library.
+
+import assert from "node:assert/strict"
+import { test } from "node:test"
+import { unpacked } from "../../ui/assets/saved.js"
+import { evenly, fileName, markup, placed } from "../../ui/assets/saving_state.js"
+
+test("no text ends the element that holds it, and each comes out as it went in", () => {
+  for (const title of ["</script><script>alert(1)</script>", "<!--<script>", "$& $` $' $$ {}</script>", "\u2028 \" ' \\ 👩‍🚀 שלום", "x".repeat(10000)]) {
+    const file = placed('<script id="gf-saved">{}</script><script>run()</script>', { title })
+    const [, held] = /<script id="gf-saved">(.*?)<\/script><script>run\(\)<\/script>$/s.exec(file)
+    assert.ok(!held.includes("<"))
+    assert.deepEqual(JSON.parse(held), { title })
+  }
+})
+
+test("markup of a text is that text", () => {
+  assert.equal(markup('<img src=x onerror="x">&'), "&lt;img src=x onerror=&quot;x&quot;&gt;&amp;")
+})
+
+test("steps that have room stand evenly, with the first, the last and the one that is shown", () => {
+  assert.deepEqual(evenly(5, 99, 2), [0, 1, 2, 3, 4])
+  assert.deepEqual(evenly(36, 4, 7), [0, 7, 12, 23, 35])
+  assert.deepEqual(evenly(2, 0, 0), [0, 1])
+})
+
+test("a file is called after its question", () => {
+  assert.equal(fileName("Who attends to whom?"), "who-attends-to-whom.html")
+  assert.equal(fileName("Wie groß? ../../x"), "wie-gro-x.html")
+  assert.equal(fileName("שלום"), "view.html")
+  assert.ok(fileName("word ".repeat(50)).length < 70)
+})
+
+test("five digits are four bytes", () => {
+  // What Python makes: base64.b85encode(bytes([0, 1, 2, 253, 254, 255, 60, 38])) with , . : for < > &
+  assert.deepEqual([...unpacked("009F1{{K8C", 7)], [0, 1, 2, 253, 254, 255, 60])
+})

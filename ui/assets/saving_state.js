@@ -1,0 +1,78 @@
+// @ts-check
+// What a saved view is made of, from the page's elements: words as plain markup, settings as they stand. See saving.js.
+
+const TAGS = new Set("P STRONG EM B I CODE UL OL LI BR SUP SUB H3 H4 H5 BLOCKQUOTE TABLE THEAD TBODY TR TH TD".split(" "))
+const VALUES = { // what a control of Streamlit shows
+  stButtonGroup: (/** @type {Element} */ node) => [...node.querySelectorAll("[aria-checked=true]")].map(said).join(", "),
+  stSelectbox: (/** @type {Element} */ node) => field(node)?.value || said(node.querySelector("[data-baseweb=select]")),
+  stNumberInput: (/** @type {Element} */ node) => field(node)?.value ?? "",
+  stTextInput: (/** @type {Element} */ node) => field(node)?.value ?? "",
+  stTextArea: (/** @type {Element} */ node) => field(node)?.value ?? "",
+  stSlider: (/** @type {Element} */ node) => [...node.querySelectorAll("[role=slider]")].map((thumb) => thumb.getAttribute("aria-valuetext") ?? thumb.getAttribute("aria-valuenow")).join(" to "),
+  stCheckbox: (/** @type {Element} */ node) => (field(node)?.checked ? "on" : "off"),
+}
+
+const said = (/** @type {Element | null} */ node) => node?.textContent?.trim().replaceAll(/\s+/g, " ") ?? ""
+const field = (/** @type {Element} */ node) => /** @type {HTMLInputElement | null} */ (node.querySelector("input, textarea"))
+
+/** @param {string} text */
+export const escaped = (text) => text.replace(/[&<>"]/g, (sign) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[sign] ?? sign)
+
+/**
+ * A text, or what an element says, as markup: paragraphs, lists, tables and links, formulas as MathML; no class, style or script.
+ * @param {string | Node} node
+ * @returns {string}
+ */
+export function markup(node) {
+  if (typeof node === "string") return escaped(node)
+  if (node.nodeType === 3) return escaped(node.textContent ?? "")
+  if (!(node instanceof Element) || node.matches("style, script, button, svg, [data-testid=stIconMaterial], [hidden]")) return ""
+  if (node.matches(".katex-display, .katex")) return formula(node.querySelector("math"))
+  const inner = [...node.childNodes].map(markup).join(""), tag = node.tagName.toLowerCase()
+  if (tag === "br") return "<br>"
+  if (tag === "a" && /^https?:$/.test(/** @type {HTMLAnchorElement} */ (node).protocol) && !node.getAttribute("href")?.startsWith("#"))
+    return `<a href="${escaped(/** @type {HTMLAnchorElement} */ (node).href)}">${inner}</a>`
+  return TAGS.has(node.tagName) ? `<${tag}>${inner}</${tag}>` : inner
+}
+
+/** MathML without TeX's own text in it. @param {Element | null} math */
+function formula(math) {
+  const copy = /** @type {Element | undefined} */ (math?.cloneNode(true))
+  for (const note of copy?.querySelectorAll("annotation") ?? []) note.remove()
+  return copy ? copy.outerHTML : ""
+}
+
+/**
+ * What a control is called and what it stands at; null for what is none, "" where it says nothing.
+ * @param {HTMLElement} node
+ * @returns {[string, string] | null}
+ */
+export function settings(node) {
+  const value = VALUES[node.dataset?.testid ?? ""]
+  return value ? [said(node.querySelector("[data-testid=stWidgetLabel] [data-testid=stMarkdownContainer]")), value(node)] : null
+}
+
+/**
+ * Places of `most` among so many, evenly: the first, the last and `at` among them.
+ * @param {number} count
+ * @param {number} most
+ * @param {number} at
+ */
+export function evenly(count, most, at) {
+  const many = Math.max(3, Math.min(most, count)), places = new Set([at])
+  for (let i = 0; i < many; i++) places.add(Math.round((i * (count - 1)) / (many - 1)))
+  return [...places].filter((place) => place < count).sort((a, b) => a - b)
+}
+
+/** A question as the name of a file. @param {string} title */
+export function fileName(title) {
+  const words = title.toLowerCase().normalize("NFKD").replaceAll(/[^a-z0-9]+/g, "-").replaceAll(/^-+|-+$/g, "").slice(0, 60).replace(/-+$/, "")
+  return `${words || "view"}.html`
+}
+
+/**
+ * The file with what it draws in its place. Nothing in a text ends the element that holds it.
+ * @param {string} file
+ * @param {object} saved
+ */
+export const placed = (file, saved) => file.replace("{}</script>", () => `${JSON.stringify(saved).replaceAll("<", "\\u003c")}</script>`)

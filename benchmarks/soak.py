@@ -31,7 +31,7 @@ from typing import Any
 from benchmarks.load import GONE, Operator, Tally, attend, server, tour
 from benchmarks.visitor import Broken, Visitor
 from runs.profiles import PROFILES
-from tests.engine.running import workers_of
+from tests.runs.running import workers_of
 from ui.server import EMPTY_SECONDS
 
 KILL, TEAR, BREAK = (

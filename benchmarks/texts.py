@@ -16,8 +16,8 @@ from urllib.parse import quote, urlencode
 from benchmarks.load import server
 from benchmarks.soak import held
 from benchmarks.visitor import Broken, Visitor
-from tests.engine.running import workers_of
 from tests.pages.rooms import views
+from tests.runs.running import workers_of
 from ui.site import built
 
 TABS, LETTERS, EVERY = 8, 1_900, 15.0  # at once; of a text; seconds between two lines

@@ -38,14 +38,17 @@ ROOT = Path(__file__).resolve().parents[1]
 OURS = ("engine", "studies", "runs", "ui", "pages")  # whose modules can be changed
 # The tests that judge a module, by its top folder; and what marks those among them that start processes
 JUDGES = {
-    "engine": ("tests/engine",),
-    "studies": ("tests/engine",),
-    "runs": ("tests/engine",),
+    "engine": ("tests/engine", "tests/studies"),
+    "studies": ("tests/studies", "tests/engine"),
+    "runs": ("tests/runs", "tests/engine"),
     "ui": ("tests/pages", "tests/ui"),
     "pages": ("tests/pages", "tests/ui"),
 }
+PROCESSES = r"subprocess|multiprocessing|ray|\bruns(?:\.| import )|tests\.runs\.running"
 STARTERS = {
-    "tests/engine": r"subprocess|multiprocessing|ray|\bruns(?:\.| import )|tests\.engine\.running",
+    "tests/engine": PROCESSES,
+    "tests/studies": PROCESSES,
+    "tests/runs": PROCESSES,
     "tests/pages": r"subprocess|multiprocessing|tests\.browser",
     "tests/ui": r"subprocess|multiprocessing|tests\.browser",
 }

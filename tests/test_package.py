@@ -20,9 +20,9 @@ from studies.exercises.notebooks import FIRST, NAMES, source_of
 from studies.weights.pretrained import sources
 from tests.aside import aside
 from tests.browser.server import _free_port
-from tests.engine.exercises.test_notebooks import program
 from tests.operating import answers, folder_for_others, trained, unprivileged, wait
 from tests.source import ROOT
+from tests.studies.exercises.test_notebooks import program
 from ui import site
 from ui.tour import courses
 

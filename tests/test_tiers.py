@@ -23,7 +23,7 @@ def reach() -> Reach:
 @pytest.mark.parametrize(
     ("changed", "test", "reached"),
     [
-        ("engine/parts/attention.py", "tests/engine/test_attention.py", True),
+        ("engine/parts/attention.py", "tests/studies/test_attention.py", True),
         ("engine/parts/attention.py", "tests/pages/inside/test_residual.py", True),
         ("engine/parts/attention.py", "tests/browser/test_every_view.py", True),
         ("pages/inside/circuits/page.py", "tests/pages/inside/test_circuits.py", True),
@@ -41,10 +41,10 @@ def reach() -> Reach:
         ("pages/input/tokens/bpe.js", "tests/browser/test_bpe.py", True),
         ("pages/input/tokens/bpe.js", "tests/browser/test_train.py", False),
         ("ui/assets/shared/play.js", "tests/browser/test_bpe.py", True),  # bpe.js imports it
-        ("runs/worker.py", "tests/engine/test_runs.py", True),  # a process runs it by name
+        ("runs/worker.py", "tests/runs/test_runs.py", True),  # a process runs it by name
         ("docs/python.md", "tests/test_python_page.py", True),
         ("README.md", "tests/engine/test_rope.py", False),
-        ("tests/engine/toys.py", "tests/engine/test_attention.py", True),
+        ("tests/engine/toys.py", "tests/studies/test_attention.py", True),
         ("ui/site.py", "tests/test_source.py", True),  # it reads the whole source
     ],
 )

@@ -7,10 +7,10 @@ import pytest
 
 from studies.weights.pretrained import sources
 from tests.engine.cases import for_each
-from tests.engine.pretrained import odd
-from tests.engine.pretrained.vocabularies import HAS_TRANSFORMERS, trained
 from tests.pages.helpers import DRAWN, FOLDS, KINDS, opened, without_escapes
 from tests.pages.rooms import ROOMS, page_of
+from tests.studies.pretrained import odd
+from tests.studies.pretrained.vocabularies import HAS_TRANSFORMERS, trained
 
 transformers = pytest.importorskip("transformers", reason=HAS_TRANSFORMERS)
 pytestmark = pytest.mark.usefixtures("manager")

@@ -21,11 +21,11 @@ from runs.history import SMOOTH, HistoryLog, losses_at
 from runs.state import RunSpec
 from studies.tasks.all import TASKS
 from studies.weights.pretrained import sources
-from tests.engine.pretrained.gguf_files import FACTS, WORDS, a_llama, plain, written
 from tests.pages.bar_page import given, opened, said
 from tests.pages.helpers import chosen, clicked, in_address, lacking
 from tests.pages.real_model import REAL, carried
 from tests.pages.stage import StageManager, view_of
+from tests.studies.pretrained.gguf_files import FACTS, WORDS, a_llama, plain, written
 from ui import fetching, memo, models
 from ui.fit_text import FIRST_TEXT, MAX_TEXT, TASK_EXAMPLES, read, show_token
 from ui.model_bar import Subject

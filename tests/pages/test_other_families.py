@@ -9,9 +9,9 @@ import torch
 
 from studies.weights.pretrained import sources
 from tests.engine.cases import for_each
-from tests.engine.pretrained import odd
-from tests.engine.pretrained.vocabularies import trained, wordpiece
 from tests.pages.helpers import FOLDS, opened, unescaped
+from tests.studies.pretrained import odd
+from tests.studies.pretrained.vocabularies import trained, wordpiece
 
 pytestmark = pytest.mark.usefixtures("manager")
 

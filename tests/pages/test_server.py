@@ -22,7 +22,7 @@ from runs.manager import RunManager
 from runs.rooms import RoomError
 from studies.costs.ledger import shape_trace
 from tests.aside import aside
-from tests.engine.running import LONG, lives, look, pid, reached, spec, wait
+from tests.runs.running import LONG, lives, look, pid, reached, spec, wait
 from ui import memo, model_bar, models, server
 from ui import session as state
 from ui.models import REAL_MODEL

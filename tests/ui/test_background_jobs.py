@@ -18,7 +18,7 @@ from benchmarks.visitor import Visitor
 from engine.data.progress import Progress, Steps
 from tests.aside import aside
 from tests.browser.server import serve
-from tests.engine.running import lives, wait
+from tests.runs.running import lives, wait
 from tests.ui.slow_page import GO, page
 from ui import background_jobs
 from ui.background_jobs import Jobs

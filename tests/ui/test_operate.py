@@ -22,7 +22,7 @@ from runs.profiles import PROFILES
 from runs.state import Process, Standing
 from tests.aside import aside
 from tests.engine.cases import for_each
-from tests.engine.running import SHORT, ended, lives, spec, wait, warm_spare
+from tests.runs.running import SHORT, ended, lives, spec, wait, warm_spare
 from ui import background_jobs, memo, server, session, websocket_filter
 from ui.operate import health, log, metrics
 
@@ -231,7 +231,7 @@ def test_what_is_said_again_and_again_is_counted(written: StringIO, monkeypatch:
 
 def test_a_manager_tells_how_it_stands_and_what_happens(tmp_path: Any, written: StringIO) -> None:
     from runs.manager import RunManager
-    from tests.engine.running import PROFILE
+    from tests.runs.running import PROFILE
 
     manager = RunManager(PROFILE, tmp_path)
     try:

@@ -5,7 +5,7 @@ Every rule is one function or one table here, and stands in words in rules.toml
 nor the noun itself shows which: it shows in the endings of all that agrees with the noun.
 
 A lecturer projects these words: no form of Velan may be, or begin as, a slur or an obscenity of a language
-that many speak (tests/engine/paired/test_language.py), and no English sentence may hurt (read a page of what
+that many speak (tests/studies/paired/test_language.py), and no English sentence may hurt (read a page of what
 `draw` gives after a change).
 """
 

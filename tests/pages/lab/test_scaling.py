@@ -9,8 +9,8 @@ from engine.data import corpora
 from engine.data.progress import Progress
 from pages.lab.ladder import scaling_laws
 from studies.experiments.scaling import WIDTHS, Plan, ScalingRun, fit, shipped
-from tests.engine.test_scaling import made_up
 from tests.pages.helpers import opened, unescaped
+from tests.studies.test_scaling import made_up
 from ui import background_jobs, guess
 
 ROOM = "lab/ladder"

@@ -107,7 +107,9 @@ def configuration(listen: str, ports: Sequence[int], folder: Path, proxied: bool
     """
     text = CONF.read_text("utf-8")
     examples = re.findall(r"^ +server 127\.0\.0\.1:\d+ .*\n", text, re.MULTILINE)
-    upstream = (re.sub(r":\d+ ", f":{port} ", examples[0]) for port in ports)
+    # A server of this machine that is not there refuses at once. Were it left out for a while instead, one
+    # that starts would be asked once in five seconds, and a 502 told where all are left out.
+    upstream = (f"        server 127.0.0.1:{port} max_fails=0;\n" for port in ports)
     text = text.replace("".join(examples), "".join(upstream)).replace("listen 8080;", f"listen {listen};")
     paths = "".join(f'    {name}_temp_path "{folder}/{name}";\n' for name in TEMPORARY)
     text = text.replace("http {\n", "http {\n" + paths)

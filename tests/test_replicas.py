@@ -92,7 +92,9 @@ def site(request: pytest.FixtureRequest) -> Iterator[Site]:
             pytest.importorskip("ray", reason="Ray is not installed (requirements-ray.txt)")
             from ray.cluster_utils import Cluster
 
-            nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False})
+            eager = {"worker_niceness": 0}  # else its processes stand still beside other tests
+            head = {"num_cpus": 2, "include_dashboard": False, "_system_config": eager}
+            nodes = Cluster(initialize_head=True, head_node_args=head)
             stack.callback(nodes.shutdown)
             environment |= {"GLASSFORMER_RAY": nodes.address}
         process = subprocess.Popen(["sh", "deploy/start.sh"], cwd=ROOT, env=environment)

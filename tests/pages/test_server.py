@@ -42,10 +42,11 @@ def own_server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None
     monkeypatch.setattr(server, "_settle", lambda: None)
     monkeypatch.setattr(server, "_go_ahead", lambda: None)
     monkeypatch.setattr(log, "arrange", lambda: None)  # its filter would stay for all tests that follow
-    before = config.get_option("client.showErrorDetails")
+    before = {name: config.get_option(name) for name in ("client.showErrorDetails", "server.allowedHosts")}
     yield
     state.close_manager()
-    config.set_option("client.showErrorDetails", before)
+    for name, value in before.items():
+        config.set_option(name, value)
 
 
 def within_a_server(look: Callable[[], Any] = lambda: None) -> Any:

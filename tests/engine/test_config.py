@@ -124,7 +124,7 @@ def value(hint: Any) -> st.SearchStrategy[Any]:
     return st.one_of([simple[k] for k in get_args(hint) or (hint,)])
 
 
-FIELDS = {
+CONFIGS = {
     kind: st.fixed_dictionaries({}, optional={name: value(hint) for name, hint in HINTS[kind].items()})
     for kind in BOTH
 }
@@ -134,7 +134,7 @@ FIELDS = {
 @given(data=st.data())
 def test_to_dict_and_back_through_json(kind: Any, data: st.DataObject) -> None:
     """Any field at any value of its type survives, legal or not."""
-    config = kind(**data.draw(FIELDS[kind]))
+    config = kind(**data.draw(CONFIGS[kind]))
     assert kind.from_dict(json.loads(json.dumps(config.to_dict()))) == config
 
 

@@ -11,7 +11,7 @@ import { evenly, fileName, markup, placed, settings } from "./saving_state.js"
 
 const MOST = 3 * 2 ** 20 // characters of the frames of a training, beside the figures that are shown
 const LOOK_MS = 50
-const CONTROLS = ["scrubber", "tokens", "guess", "follow", "search", "stage", "terms", "tour", "solved"] // components that are no figure
+const CONTROLS = ["scrubber", "tokens", "guess", "follow", "search", "stage", "terms", "tour", "solved", "livemap_further"] // components that are no figure
 const ASIDE = ".st-key-search_box, .st-key-stage_place, .st-key-page_line, .st-key-question_line, .st-key-own_model, .st-key-guess, .st-key-words, .st-key-code, [data-testid=stPopoverBody]"
 const EMBED = (/** @type {string} */ name, /** @type {string} */ title) =>
   `<iframe src="${name}" title="${markup(title)}" style="width: 100%; height: 900px; border: 0" loading="lazy" sandbox="allow-scripts allow-downloads allow-popups"></iframe>`

@@ -86,11 +86,11 @@ def note(words: Mapping[str, str], facts: Mapping[str, str]) -> None:
 
 def answer(request: Request) -> Response:
     """Answers with the file for the `components` of the query, and with what the browser lacks of the view;
-    404 for a component that is none, 410 where no tab shows that view any more.
+    404 for a component that is none, and where no tab shows that view here (as ui.live does).
     """
     held = _offered.get(request.path_params["token"])
     if held is None:
-        return Response(status_code=410)
+        return Response(status_code=404)
     if held.by_cookie and identity.key_in(request.cookies.get(identity.COOKIE)) != held.owner:
         return Response(status_code=403)
     names = [name for name in request.query_params.get("components", "").split(",") if name]

@@ -100,7 +100,7 @@ def test_only_the_browser_that_shows_a_view_gets_it(known: None, monkeypatch: py
     assert "<msup>" in saved["words"]["What you see"] and "<b>" not in saved["words"]["What you see"]
     assert answer.headers["cache-control"] == "no-store"
     assert client.get(f"{address}plot,../../x").status_code == 404
-    assert client.get(f"{live.PATH}saved/nobody").status_code == 410
+    assert client.get(f"{live.PATH}saved/nobody").status_code == 404
     offered.by_cookie = True
     assert client.get(f"{address}plot").status_code == 403
     monkeypatch.setattr(identity, "key_in", lambda cookie: "somebody")

@@ -27,14 +27,23 @@ import streamlit as st
 height = st.slider("Height", 0, 100, 50)
 st.plotly_chart({"data": [{"type": "bar", "y": [height, 50]}]})
 """
-TURNS = 4  # moves of a control in turn with as many of the slider
+TURNS = 8  # moves of a control in turn with as many of the slider
 TAIL = 0.02  # seconds in which a server ends what it has answered
-PATIENCE = 60.0  # seconds for a measurement
+PATIENCE = 60.0  # seconds for a measurement, and until a server is calm
+GLIMPSE, CALM = 1.0, 0.03  # so many seconds of which it works at most this share
 
 
 def worked(process: int) -> float:
     """Seconds of a processor that a process has had until now: exact, where /proc counts hundredths."""
     return time.clock_gettime((~process << 3) | 2)  # CLOCK_PROCESS_CPUTIME_ID of another one
+
+
+async def calm(process: int) -> None:
+    """Waits until a server does nothing of its own: a young one reads models and pages ahead."""
+    until, before = time.monotonic() + PATIENCE, -GLIMPSE
+    while (now := worked(process)) - before > CALM * GLIMPSE and time.monotonic() < until:
+        before = now
+        await asyncio.sleep(GLIMPSE)
 
 
 @contextmanager
@@ -62,15 +71,15 @@ def plain() -> Iterator[tuple[str, int]]:
 
 
 async def open_control(visitor: Visitor, name: str, query: str) -> tuple[str, list[WidgetState]]:
-    """Opens a page and moves a control of its view to two values, so that both are known. Returns its id and the
-    values; an empty id where there is none to move.
+    """Opens a page and moves a control of its view (the last: above them are those of the page) to two values, so
+    that both are known. Returns its id and the values; an empty id where there is none to move.
     """
     await visitor.visit(name, query)
     await visitor.result(PATIENCE)
-    controls = visitor.page.controls
-    for control in sorted(
-        controls, key=lambda each: each not in visitor.page.parts
-    ):  # those of the view first
+    views = [each for each in visitor.page.controls if each in visitor.page.parts or not name]
+    for control in reversed(views):
+        if control not in visitor.page.controls:
+            continue
         values = {str(value): value for _ in range(8) if (value := visitor.another(control)) is not None}
         if len(values) > 1:
             two = list(values.values())[:2]
@@ -95,6 +104,7 @@ async def moves(address: str, process: int, places: Sequence[str]) -> dict[str, 
         await ours.enter()
         await theirs.enter()
         slider = await open_control(theirs, "", "")
+        await calm(process)
         for place in places:
             name, _, query = place.partition("?")
             control = await open_control(ours, name, query)

@@ -187,7 +187,7 @@ class Texts:
         return sheet
 
     def _file(self, language: str) -> Path:
-        return self._path.with_suffix(".md" if language == ENGLISH else f".{language}.md")
+        return _beside(self._path, language)
 
     def _in(self, language: str) -> Sheet | None:
         """The texts in a language as the file has them now; None where there is none."""
@@ -199,6 +199,11 @@ class Texts:
         if language not in self._read or self._read[language][0] != changed:
             self._read[language] = changed, Sheet.read(path.read_text("utf-8"))
         return self._read[language][1]
+
+
+@lru_cache(1_000)
+def _beside(module: Path, language: str) -> Path:
+    return module.with_suffix(".md" if language == ENGLISH else f".{language}.md")
 
 
 def language_shown() -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -150,12 +151,12 @@ class Repeat:
         """True if the second reading costs a quarter less than the first, or still less."""
         return self.second_loss <= (1 - CHEAPER) * self.first_loss
 
-    @property
+    @cached_property
     def best(self) -> tuple[HeadValue, ...]:
         """Every head by its score, the best first; of equal ones the lower."""
         return ranked_heads(self.scores)
 
-    @property
+    @cached_property
     def strong(self) -> tuple[HeadValue, ...]:
         """The heads with a score of at least STRONG, the best first."""
         return tuple(head for head in self.best if head.value >= STRONG)

@@ -84,12 +84,14 @@ def packages_are_scanned_once() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def nowhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def nowhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
     """A machine with neither Tiny Shakespeare nor tiktoken's files, and no network; what other tests have read is
-    forgotten, before and after.
+    forgotten, before and after. Holds an entry for each download that was tried.
     """
+    tried: list[str] = []
 
     def refuse(progress: object) -> Path:
+        tried.append(corpora.SHAKESPEARE_FILE)
         raise CorpusError("Tiny Shakespeare could not be downloaded (ConnectionError)")
 
     with pytest.MonkeyPatch.context() as patch:
@@ -101,7 +103,7 @@ def nowhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         memo.clear()
         st.cache_data.clear()
         assert corpora.shakespeare_path() is None
-        yield
+        yield tried
         background_jobs.leave_all()
     st.cache_resource.clear()
     memo.clear()

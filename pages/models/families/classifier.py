@@ -191,6 +191,7 @@ def measured(name: str, at: int) -> Measured:
 def _held() -> dict[str, str]:
     """Held-out text -> who says it; none where the plays are not on this server."""
     try:
+        session.corpus("shakespeare")  # a download that has failed is not waited for at every click
         return {line.text: line.label for line in speakers().text.validation}
     except CorpusError:
         return {}

@@ -20,10 +20,8 @@ VIEW_DRAWN = "view_drawn"  # the name of the view whose folds are open, in the s
 
 
 def answer(sentence: str) -> None:
-    """Draws the one sentence that answers the view's question, computed from what is shown (Markdown); the
-    page alone has it, and says it when the hand rests.
-    """
-    if frames.drawing():
+    """Draws the one sentence that answers the view's question, computed from what is shown (Markdown)."""
+    if frames.take_answer(linked(sentence)):
         return
     with st.container(key="answer"):
         st.markdown(linked(sentence))

@@ -1,5 +1,6 @@
 """The figures of a view at another step of the training, past Streamlit: a route of ours draws the view again
-as it stands, at that step, and answers with what its components get. Nothing else of the page is sent.
+as it stands, at that step, and answers with what its components get, and with the view's answer. Nothing else
+of the page is sent.
 
     name = frames.offer(draw, shown)  # draw(step) draws the view of this tab, which is at `shown` now
 
@@ -30,14 +31,22 @@ from streamlit.runtime.scriptrunner_utils.script_run_context_attr import SCRIPT_
 from streamlit.runtime.scriptrunner_utils.shared_run_state import SharedRunState
 from streamlit.runtime.state import SafeSessionState
 
+from studies.exercises.sheet import block
 from ui import identity, session
 from ui.operate import patches
+from ui.text.markdown import plain
 
 log = logging.getLogger(__name__)
 
 LONGEST = 12  # characters of a step
 _FRAME = "frame"  # in the session
-_taken: contextvars.ContextVar[dict[str, Any] | None] = contextvars.ContextVar("taken", default=None)
+class _Drawn(NamedTuple):
+    parts: dict[str, Any]  # what the components get, by their keys
+    answers: list[str]  # as HTML
+    rest: list[bytes]  # what else is on the screen, as Streamlit would send it
+
+
+_taken: contextvars.ContextVar[_Drawn | None] = contextvars.ContextVar("taken", default=None)
 _offered: weakref.WeakValueDictionary[str, Frame] = weakref.WeakValueDictionary()
 
 
@@ -52,22 +61,24 @@ def drawing() -> bool:
 
 def take(key: str, data: Any) -> bool:
     """Takes what a component gets; returns False where the page is drawn, and Streamlit has to send it."""
-    taken = _taken.get()
-    if taken is None:
+    drawn = _taken.get()
+    if drawn is None:
         return False
-    taken[key] = data.decode() if isinstance(data, bytes) else data
+    drawn.parts[key] = data.decode() if isinstance(data, bytes) else data
     return True
+
+
+def take_answer(markdown: str) -> bool:
+    """Takes the sentence that answers the view's question; returns False where the page is drawn."""
+    if drawn := _taken.get():
+        drawn.answers.append(block(plain(markdown)))
+    return drawn is not None
 
 
 def page_needed() -> None:
     """Gives up where a view is drawn past Streamlit."""
     if drawing():
         raise PageNeededError
-
-
-class _Drawn(NamedTuple):
-    parts: dict[str, Any]  # what the components get, by their keys
-    rest: list[bytes]  # what else is on the screen, as Streamlit would send it
 
 
 class Frame:
@@ -85,23 +96,23 @@ class Frame:
         self._lock = threading.Lock()  # one at a time: no tab holds more of the server's threads
 
     def at(self, step: int) -> dict[str, Any]:
-        """Returns what the components get at a step, by their keys, as `parts`; `whole` is True if nothing
-        else differs from what is shown, but for the answer. Raises PageNeededError.
+        """Returns what the components get at a step, by their keys, as `parts`, and the `answer` as HTML;
+        `whole` is True if nothing else differs from what is shown. Raises PageNeededError.
         """
         if not self._lock.acquire(blocking=False):
             raise PageNeededError
         try:
             if self._before is None:
                 self._before = contextvars.copy_context().run(self._drawn, self._shown)
-            parts, rest = contextvars.copy_context().run(self._drawn, step)
+            drawn = contextvars.copy_context().run(self._drawn, step)
         finally:
             self._lock.release()
-        whole = rest == self._before.rest and parts.keys() == self._before.parts.keys()
-        return {"whole": whole, "parts": parts}
+        whole = drawn.rest == self._before.rest and drawn.parts.keys() == self._before.parts.keys()
+        return {"whole": whole, "parts": drawn.parts, "answer": "".join(drawn.answers)}
 
     def _drawn(self, step: int) -> _Drawn:
         """Draws the view in a context of its own, for which it takes the present one's variables."""
-        drawn = _Drawn({}, [])
+        drawn = _Drawn({}, [], [])
 
         def send(message: ForwardMsg) -> None:
             # a spinner comes and goes
@@ -119,7 +130,7 @@ class Frame:
             cursors={},
             script_requests=None,
         )
-        _taken.set(drawn.parts)
+        _taken.set(drawn)
         ThreadState.initialize(**self._thread_state)
         thread = threading.current_thread()
         setattr(thread, SCRIPT_RUN_CONTEXT_ATTR_NAME, context)

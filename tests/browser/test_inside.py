@@ -88,6 +88,45 @@ HELD = """async ([picture, indexes]) => {
 }"""
 
 
+# What answer stands after each picture of a training that is played, and what the page says to the server meanwhile.
+PLAYED = """async () => {
+  const { send } = WebSocket.prototype, said = {}
+  let sent = 0
+  WebSocket.prototype.send = function (...message) { sent++; return send.apply(this, message) }
+  const bar = document.querySelector('.gf-scrubber'), button = bar.querySelector('.gf-scrub-play')
+  button.click()
+  const begun = performance.now()
+  while (button.title === 'Pause') {
+    const then = document.querySelector('.gf-answer-then')
+    if (then) said[bar.querySelector('input').value] = then.innerText.trim()
+    await new Promise(requestAnimationFrame)
+  }
+  const there = sent
+  WebSocket.prototype.send = send
+  return [said, there, Math.round(performance.now() - begun)]
+}"""
+
+
+def test_a_training_is_played_past_the_page(tab, app_url):
+    linked(tab, f"{app_url}/residual?residual_view=push&model=timelapse", ".gf-scrubber")
+    tab.wait_for_function(f"({PICTURE})() !== ''")
+    settled(tab)
+    said, sent, _ = tab.evaluate(PLAYED)
+    settled(tab)
+    assert sent == 0 and len(set(said.values())) > 5
+    assert tab.locator(".gf-answer-then").count() == 0, "the page's is there again"
+    last = max(said, key=int)
+    assert tab.locator(".st-key-answer").inner_text() == said[last]
+    slider = tab.locator(".gf-scrubber input[type=range]")
+    slider.evaluate(MOVE, "7")
+    tab.wait_for_url("**step=**")
+    settled(tab)
+    assert tab.locator(".st-key-answer").inner_text() == said["7"]
+
+
+MOVE = "(slider, to) => { slider.value = to; slider.dispatchEvent(new Event('input', { bubbles: true })) }"
+
+
 def test_figures_follow_the_hand_and_the_page_when_it_rests(tab, app_url):
     linked(tab, f"{app_url}/residual?residual_view=push&model=timelapse", ".gf-scrubber")
     tab.wait_for_function(f"({PICTURE})() !== ''")

@@ -8,10 +8,12 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from streamlit.testing.v1 import AppTest
 
+from studies.exercises.sheet import block
 from tests.pages.helpers import opened, ran
 from ui import frames, identity, live, session
 from ui.operate import patches
 from ui.page_frame import Listed
+from ui.text.markdown import plain
 from ui.training_step import NEWEST, Shown
 from ui.views import views
 
@@ -66,6 +68,7 @@ def test_its_components_get_what_the_page_sends_them(listed: Listed) -> None:
         page.session_state["step_shown"] = Shown(MODEL, step, moved=True)
         there = sent(ran(page))
         assert drawn["whole"] and drawn["parts"]
+        assert drawn["answer"] in [block(plain(markdown.value)) for markdown in page.markdown]
         for key, part in drawn["parts"].items():
             assert json.loads(json.dumps(part)) in there, f"{key} at step {step}"
 
@@ -85,7 +88,7 @@ def made_up() -> None:
         st.session_state["drawn"] = step
         st.query_params["drawn"] = str(step)
         mounted("tokens")(key="figure", data={"step": step, "slid": st.slider("slide", 0, 9, 4, key="slid")})
-        explain.answer(f"It is {step}.")
+        explain.answer(f"It is **{step}** <b>.")
         st.caption("late" if step >= 5 else "early")
 
     draw(1)
@@ -100,8 +103,13 @@ def asked(page: AppTest, step: str, **cookies: str) -> Any:
 
 def test_the_route_answers_with_the_figure_and_says_whether_the_rest_is_the_same() -> None:
     page = opened(made_up)
-    assert asked(page, "2").json() == {"whole": True, "parts": {"figure": {"step": 2, "slid": 4}}}
-    assert asked(page, "6").json() == {"whole": False, "parts": {"figure": {"step": 6, "slid": 4}}}
+    assert asked(page, "2").json() == {
+        "whole": True,
+        "parts": {"figure": {"step": 2, "slid": 4}},
+        "answer": "<p>It is <strong>2</strong> &lt;b&gt;.</p>\n",
+    }
+    late = asked(page, "6").json()
+    assert not late["whole"] and late["parts"] == {"figure": {"step": 6, "slid": 4}}
     assert page.session_state["drawn"] == 1 and page.query_params["drawn"] == "1"
     page.slider(key="slid").set_value(7).run()
     assert asked(page, "2").json()["parts"] == {"figure": {"step": 2, "slid": 7}}

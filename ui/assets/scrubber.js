@@ -19,7 +19,7 @@ import { after, place, wanted } from "./scrubber_state.js"
  * @property {string} frames what to ask ui/frames.py for, where nothing but figures differs from step to step
  */
 
-const SETTLE_MS = 250 // the hand has rested for so long: now the page follows, with its address, its answer and its tables
+const SETTLE_MS = 250 // the hand has rested for so long: now the page follows, with its address and its tables
 const REST_MS = 120 // while it plays, a picture stands so long at least
 
 function create(parent) {
@@ -32,7 +32,7 @@ function create(parent) {
   const self = {
     root, track, slider: track.slider, button: find(".gf-scrub-play"), film: find(".gf-scrub-film"), where: find("output"),
     marks: [], steps: [], losses: [], run: "", index: 0, playing: false, filming: false, send: null, question: null, shown: NaN, drew: () => {},
-    frames: "", pictures: null, picture: null, resting: 0, rested: () => {},
+    frames: "", pictures: null, picture: null, past: true, resting: 0, rested: null,
   }
   self.pictures = asker(() => wanted(self.steps, self.index), (step) => pictured(self, step), () => {})
   self.question = asker(() => wanted(self.steps, self.index), (step) => self.trigger("step", step), () => self.again()) // an event: the server keeps the step (ui/training_step.py)
@@ -44,13 +44,14 @@ function create(parent) {
 }
 
 function play(self) {
-  self.playing = true
+  Object.assign(self, { playing: true, past: true })
   playButton(self.button, true)
   if (self.index >= self.steps.length - 1) go(self, 0)
   else advance(self)
 }
 
 function stop(self) {
+  if (self.playing && pastPage(self)) rest(self)
   self.playing = false
   playButton(self.button, false, "Play through training")
 }
@@ -61,19 +62,28 @@ function advance(self) {
   go(self, self.index + 1)
 }
 
+// Whether figures and answer come past Streamlit; what plays on where they cannot stays with the page.
+const pastPage = (self) => self.frames && !self.filming && (self.past || !self.playing)
+
 function go(self, index) {
   self.index = index
-  if (self.frames && !self.playing && !self.filming) {
+  if (pastPage(self)) {
     self.pictures.ask()
-    rest(self)
+    if (self.playing) busy(self)
+    else rest(self)
   } else askPage(self) // the server is at work on it while the browser lays the slider out
   draw(self)
 }
 
-// Has the page follow once the hand has rested; until then the browser counts as at work.
+// Until the page follows, the browser counts as at work.
+function busy(self) {
+  if (!self.rested) counted(new Promise((resolve) => { self.rested = resolve }))
+}
+
+// Has the page follow once the hand has rested.
 function rest(self) {
   clearTimeout(self.resting)
-  if (!self.resting) counted(new Promise((resolve) => { self.rested = resolve }))
+  busy(self)
   self.resting = setTimeout(() => askPage(self), SETTLE_MS)
 }
 
@@ -81,22 +91,45 @@ function askPage(self) {
   clearTimeout(self.resting)
   self.resting = 0
   self.question.ask()
-  self.rested()
+  if (!self.question.waiting()) settled(self) // the page is at that step
+  rested(self)
+}
+
+function rested(self) {
+  self.rested?.()
+  self.rested = null
 }
 
 // The figures at a step, past Streamlit; where the page has to be drawn for them, it is asked at once.
 async function pictured(self, step) {
   const answer = await fetch(new URL(`live/frame/${self.frames}?step=${step}`, ROOT), { cache: "no-store" }).catch(() => null)
-  const { whole, parts } = answer?.status === 200 ? await answer.json() : { whole: false, parts: {} }
+  const picture = answer?.status === 200 ? await answer.json() : { whole: false }
   if (!self.root.isConnected) return
-  if (whole && self.resting) {
-    self.picture = { step, parts }
-    handOut(parts)
-  } else if (!whole) {
+  if (picture.whole && (self.resting || self.playing)) {
+    self.picture = { step, ...picture }
+    showPicture(self.picture)
+  } else if (!picture.whole) {
     self.frames = "" // until the page has been drawn again
+    self.past = false
     askPage(self)
   }
-  self.pictures.answered(step)
+  if (self.pictures.answered(step) && self.playing && pastPage(self)) soon(self)
+}
+
+function soon(self) {
+  frames(() => 1000 / REST_MS, () => { advance(self); return false })
+}
+
+function showPicture({ parts, answer }) {
+  handOut(parts)
+  answerThen(answer)
+}
+
+// Puts the answer of a picture over that of the page, whose own nodes are Streamlit's; "" takes it away.
+function answerThen(/** @type {string} */ html) {
+  document.querySelectorAll(".gf-answer-then").forEach((node) => node.remove())
+  const answer = html && document.querySelector('[data-testid="stMain"] .st-key-answer')
+  if (answer) within(answer, "div", "gf-answer-then").innerHTML = html // Markdown that the server has made safe
 }
 
 const PATIENCE_MS = 60_000 // for one picture of a film
@@ -133,11 +166,11 @@ function draw(self) {
 }
 
 function update(self, /** @type {Data} */ data, fresh) {
-  const waited = self.question.waiting(), moving = !fresh && self.run === data.run && (waited || self.resting !== 0)
+  const waited = self.question.waiting(), moving = !fresh && self.run === data.run && (waited || self.resting !== 0 || self.playing)
   self.index = after(self, data, moving)
   Object.assign(self, { run: data.run, steps: data.steps, losses: data.losses, shown: data.shown, marks: data.marks ?? [], frames: data.frames })
   if (!moving) self.question.forget()
-  if (self.question.answered(data.shown) && waited && self.playing) frames(() => 1000 / REST_MS, () => { advance(self); return false })
+  if (self.question.answered(data.shown) && waited && self.playing && !pastPage(self)) soon(self)
   draw(self)
   settled(self)
   self.drew()
@@ -146,14 +179,18 @@ function update(self, /** @type {Data} */ data, fresh) {
 // The page has been drawn: where the hand has moved on meanwhile, its picture comes over that of the page's step.
 function settled(self) {
   const step = wanted(self.steps, self.index)
-  if (self.shown !== step && self.frames && self.picture?.step === step) handOut(self.picture.parts)
-  else self.picture = null
+  if (self.shown !== step && self.frames && self.picture?.step === step) showPicture(self.picture)
+  else {
+    self.picture = null
+    answerThen("")
+  }
   if (!self.pictures.waiting()) self.pictures.answered(self.picture ? step : self.shown)
 }
 
 function remove(self) {
   clearTimeout(self.resting)
-  self.rested()
+  rested(self)
+  answerThen("")
   self.question.forget()
   self.pictures.forget()
   self.playing = false

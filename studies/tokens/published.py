@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as Late
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,6 +67,29 @@ class PublishedTokenizer:
                 f"{self.name} cannot cut this text: tiktoken's pattern gave up, as it does on endless runs of"
                 " blanks. Shorten them"
             ) from error
+
+    def merges(self, word: bytes) -> list[tuple[int, tuple[bytes, ...]]]:
+        """Merges a word as BPE does, the earliest learned pair first. Returns (id of the new token, pieces by
+        then) of each merge. The word is one that `encode` does not divide before it merges, such as a run of
+        letters.
+        """
+        pieces, merged = [bytes([byte]) for byte in word], list[tuple[int, tuple[bytes, ...]]]()
+        while pairs := [
+            (rank, at)
+            for at, pair in enumerate(pairwise(pieces))
+            if (rank := self._ids.get(b"".join(pair))) is not None
+        ]:
+            rank, at = min(pairs)
+            pieces[at : at + 2] = [pieces[at] + pieces[at + 1]]
+            merged.append((rank, tuple(pieces)))
+        return merged
+
+    @cached_property
+    def _ids(self) -> dict[bytes, int]:
+        """All tokens by their bytes: the ids of pieces are in the order in which they were learned."""
+        return {
+            piece: self.encoding.encode_single_token(piece) for piece in self.encoding.token_byte_values()
+        }
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         """Returns the bytes of ids. Raises TokenizerError for an id that stands for nothing."""

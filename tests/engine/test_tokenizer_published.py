@@ -70,6 +70,16 @@ def test_a_special_token_never_comes_from_text(encoding: published.PublishedToke
     assert encoding.decode_bytes([real[published.END_OF_TEXT]]) == published.END_OF_TEXT.encode()
 
 
+def test_the_merges_of_a_word_end_with_its_tokens(encoding: published.PublishedTokenizer) -> None:
+    for word in ("unbelievably", " unbelievably", "hello", " hello", " Straße", "x", "Переводчик"):
+        pieces = tuple(bytes([byte]) for byte in word.encode())
+        for token, after in encoding.merges(word.encode()):
+            assert len(after) == len(pieces) - 1 and b"".join(after) == word.encode()
+            assert encoding.decode_bytes([token]) in after
+            pieces = after
+        assert pieces == tuple(encoding.decode_bytes([token]) for token in encoding.encode(word)), word
+
+
 def test_half_characters_are_read_as_replacement_characters(encoding: published.PublishedTokenizer) -> None:
     assert encoding.encode("a\ud800b") == encoding.encode("a\ufffdb")
     assert encoding.encode("\ud83d\ude00") == encoding.encode("😀")

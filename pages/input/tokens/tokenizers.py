@@ -8,4 +8,10 @@ from ui.page_frame import Parts, View
 
 TEXT = content.beside(__file__)
 
-VIEW = View("compare", TEXT, needs_model=False, parts=Parts("compare_part", (tokens.PART, ids_and_back.PART)))
+VIEW = View(
+    "compare",
+    TEXT,
+    needs_model=False,
+    parts=Parts("compare_part", (tokens.PART, ids_and_back.PART)),
+    shows=("unbelievably", "merges of a word"),
+)

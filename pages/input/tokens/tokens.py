@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ from pages.input.tokens.chips import Row, token_chips
 from pages.input.tokens.cutting import (
     SHOWN,
     Encodings,
+    at_hand,
     colour_of,
     cut_of,
     encodings,
@@ -25,7 +27,7 @@ from pages.input.tokens.examples import EXAMPLES
 from pages.input.tokens.same_text import Chosen, by_name, draw_part, facts, title_of
 from pages.input.tokens.training_text import Sources
 from studies.guesses.tokens import picture
-from studies.tokens.published import PublishedTokenizer
+from studies.tokens.published import GPT2, PublishedTokenizer
 from studies.tokens.vocabulary import Cut, Lines, cut_tokens, cut_words, spread
 from ui import content, explain
 from ui.figures import specs as go
@@ -35,10 +37,13 @@ from ui.guess import Guess, ask
 from ui.page_frame import View
 from ui.players.plot import plot
 from ui.text.markdown import safe
+from ui.text.tokens import show_bytes
+from ui.widgets import KEPT
 
 TEXT = content.beside(__file__)
 FAMILY = "👩‍👩‍👧‍👦"
 MOST_LINES, LONGEST_LINE = 16, 2000
+LONGEST_WORD = 24  # letters
 STRONG = 0.58  # of the scale: above, a cell's number is written in the page's own colour
 OTHERS = ("BPE", "WordPiece", "Unigram", "SentencePiece")
 
@@ -58,6 +63,7 @@ class Comparison:
 def draw() -> None:
     """Draws the text and the choice of tokenizers, the answer, and their tokens."""
     draw_part(_compare, _measured)
+    explain.by_hand(_draw_merges)
 
 
 def _compare(chosen: Chosen, known: Sources) -> None:
@@ -312,4 +318,36 @@ def line_table(
     )
 
 
-PART = View("tokens", TEXT, draw, code=(PublishedTokenizer.encode, cut_tokens, cut_words))
+def _draw_merges() -> None:
+    """The merges of GPT-2 that make one word, in order, without and with a blank before it."""
+    here = at_hand([GPT2])
+    if not here:
+        st.caption(TEXT["no merges"])
+        return
+    typed = st.text_input(TEXT["word"], "unbelievably", key="merged_word", max_chars=LONGEST_WORD, **KEPT)
+    letters = re.search(r"[^\W\d_]+", typed)
+    if letters is None:
+        st.caption(TEXT["no letters"])
+        return
+    for column, word in zip(st.columns(2, gap="medium"), (letters[0], f" {letters[0]}"), strict=True):
+        with column:
+            _draw_merged(word, here[GPT2])
+
+
+def _draw_merged(word: str, encoding: PublishedTokenizer) -> None:
+    data = word.encode()
+    merged = encoding.merges(data)
+    last = merged[-1][1] if merged else tuple(bytes([byte]) for byte in data)
+    st.markdown(TEXT("merged", word=show_bytes(data), merges=len(merged), tokens=len(last)))
+    rows = [
+        (f"{rank - 255:,}", " ".join(f"`{show_bytes(piece)}`" for piece in pieces)) for rank, pieces in merged
+    ]
+    if rows:
+        st.table(
+            pd.DataFrame(rows, columns=[TEXT["merge number"], TEXT["pieces"]]).set_index(TEXT["merge number"])
+        )
+
+
+PART = View(
+    "tokens", TEXT, draw, code=(PublishedTokenizer.encode, PublishedTokenizer.merges, cut_tokens, cut_words)
+)

@@ -534,4 +534,5 @@ VIEW = View(
     variants={"measures": (("attention_number", "entropy"),)},
     fields={"strong": STRONG},
     figures_only=True,
+    shows=("multiple heads", "multi-head attention"),
 )

@@ -13,4 +13,5 @@ VIEW = View(
     TEXT,
     needs_model=False,
     parts=Parts("parameters_scope", (whole_model.PART, single_block.PART, beside_another.PART)),
+    shows=("GPT-2 has 124M, untied 163M",),
 )

@@ -63,7 +63,9 @@ def _answer(choice: Choice) -> str:
     total = choice.ledger.total
     counts = parts | ({"elsewhere": elsewhere} if elsewhere else {})
     shares = ", ".join(TEXT(f"held {part}", share=count / max(total, 1)) for part, count in counts.items())
-    return TEXT("answer", model=choice.title, total=total, shares=content.Filled(shares))
+    answer = TEXT("answer", model=choice.title, total=total, shares=content.Filled(shares))
+    untied = choice.variant(tie_embeddings=False) if choice.config.tie_embeddings else None
+    return f"{answer} {TEXT('untied', total=untied.total)}" if untied else answer
 
 
 def wider(choice: Choice) -> Guess | None:

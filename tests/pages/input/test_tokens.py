@@ -301,6 +301,19 @@ def compared(view: str = COMPARE, text: str | None = None, **query: str) -> AppT
     return opened(PAGE, {} if text is None else {text_box.COMPARED: text}, **asked | query)
 
 
+def test_gpt2_merges_a_word_otherwise_where_a_blank_stands_before_it() -> None:
+    page = compared(hand="true")
+    assert "“`unbelievably`” becomes **12 tokens** by 0 merges" in said(page), "the stand-in has not met it"
+    page.text_input(key="merged_word").set_value("theory!").run()
+    for word, table in zip(("theory", " theory"), page.table[-2:], strict=True):
+        pieces = [show_bytes(stand_in("gpt2").decode_bytes([i])) for i in stand_in("gpt2").encode(word)]
+        assert table.value["pieces by then"].tolist()[-1] == " ".join(f"`{piece}`" for piece in pieces)
+        assert f"becomes **{len(pieces)} token" in said(page)
+        assert len(pieces) + len(table.value) == len(word), "each merge makes one of two"
+    page.text_input(key="merged_word").set_value("42").run()
+    assert "Type a word" in said(page)
+
+
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What the chips are made of: (text, rows, ...) of each time that they are drawn."""

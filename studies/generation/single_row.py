@@ -185,7 +185,9 @@ class TokenContext(NamedTuple):
 class AttentionStep:
     """Attention of one query to all keys so far; `q`, `qk` and `kv` are views of what `project` writes."""
 
-    def __init__(self, mixer: HeadMixer, positions: Scheme, index: int, like: Tensor, products: Products):
+    def __init__(
+        self, mixer: HeadMixer, positions: Scheme, index: int, like: Tensor, products: Products
+    ) -> None:
         heads, kv_heads, d_head = mixer.n_heads, mixer.n_kv_heads, mixer.d_head
         self.index = index
         qkv = like.new_empty((heads + 2 * kv_heads) * d_head)

@@ -43,7 +43,8 @@ CLASSIC = replace(
     dropout=0.0,
 )
 WARM = 2  # rounds that are not counted
-GOALS: Goals = {"vs_hugging_face": (">=", 2.5), "cache_gains": (">=", 5.0)}
+# Of a token, products with the weights take a third: they read 3 MB, whatever stands between them.
+GOALS: Goals = {"vs_hugging_face": (">=", 3.5), "cache_gains": (">=", 5.0)}
 Writer = Callable[[], int]  # writes TOKENS tokens and returns how many it wrote
 
 

@@ -166,15 +166,24 @@ def draw(probabilities: np.ndarray, u: float) -> int:
     >>> [draw(np.array([0.5, 0.0, 0.5]), u) for u in (0.0, 0.49, 0.5, 0.99)]
     [0, 0, 2, 2]
     """
-    return int(draws(probabilities, np.array([u]))[0])
+    ends = probabilities.cumsum(dtype=np.float64)  # token i has the stretch from ends[i - 1] to ends[i]
+    token = int(ends.searchsorted(u * ends[-1], side="right"))
+    return token if token < len(ends) else _last_possible(probabilities)
 
 
 def draws(probabilities: np.ndarray, numbers: np.ndarray) -> np.ndarray:
     """Returns the ids that `draw` gives for numbers (draw,), each in [0, 1): (draw,)."""
-    ends = np.cumsum(probabilities, dtype=np.float64)  # token i has the stretch from ends[i - 1] to ends[i]
-    result = np.searchsorted(ends, numbers * ends[-1], side="right")
-    last = np.flatnonzero(probabilities)[-1:]  # for a number so near to 1 that the product was rounded up
-    return np.where(result < len(ends), result, last if len(last) else 0)
+    ends = probabilities.cumsum(dtype=np.float64)
+    tokens = ends.searchsorted(numbers * ends[-1], side="right")
+    return np.where(tokens < len(ends), tokens, _last_possible(probabilities))
+
+
+def _last_possible(probabilities: np.ndarray) -> int:
+    """Returns the last id of a probability above 0: for a number so near to 1 that its product with the sum
+    was rounded up. 0 where there is none.
+    """
+    possible = np.flatnonzero(probabilities)
+    return int(possible[-1]) if len(possible) else 0
 
 
 def uniform(seed: int, count: int) -> Tensor:

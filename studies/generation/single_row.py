@@ -2,7 +2,7 @@
 
 At batch 1 a small model spends most of its time between the operations, and a large one in reading its
 weights from memory. So there are few operations here: matrices are prepared once
-(`studies.generation.row_products`), a head's query, key and value are views of one row, and no probe is
+(`studies.generation.row_products`), a head's query, key and value are views of one vector, and no probe is
 called. The wiring is the blocks' own.
 
 The arithmetic of the parts stands here a second time, so exactly the classes in SUPPORTED are served. For a
@@ -12,10 +12,10 @@ for the decoder of an encoder-decoder) take the model's own forward.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -27,7 +27,6 @@ from engine.parts.attention import Attention, HeadMixer, Mean, NoMixer, SharedQK
 from engine.parts.blocks import (
     NoResidualBlock,
     ParallelBlock,
-    PassContext,
     PostNormBlock,
     PostNormDecoderBlock,
     PreNormBlock,
@@ -59,12 +58,12 @@ from engine.parts.positions import (
     T5Bias,
 )
 from engine.parts.registry import NORMS
-from engine.probe import Probe
+from engine.probe import Probe, identity
 from engine.sample.decoder import FAST_PATHS
 from studies.generation.row_products import Arithmetic, Product, check_arithmetic, product
 from studies.pairs.seq2seq import Memory, Seq2Seq
 
-Vector = Callable[[Tensor], Tensor]  # (1, in) -> (1, out)
+Vector = Callable[[Tensor], Tensor]  # (in,) -> (out,)
 SUPPORTED = frozenset(
     (
         *(*NORMS.values(), nn.Identity),
@@ -82,7 +81,7 @@ _HALF, _ROOT = torch.tensor(0.5), torch.tensor(0.5).sqrt()
 
 @dataclass(frozen=True, eq=False)
 class RowParts:
-    """The parts of a block as functions of a single row (1, d_model), for the block's own `connect`. Only a
+    """The parts of a block as functions of a single vector (d_model,), for the block's own `connect`. Only a
     block that reads a memory has `norm_cross` and `cross`.
     """
 
@@ -107,7 +106,7 @@ def norm_of(norm: Vector) -> Vector:
         return norm.forward if isinstance(norm, nn.Module) else norm  # without the lookup of module hooks
     # Looked up once: a module searches its parameters for them each time.
     gain, bias, eps = norm.gain, norm.bias, norm.eps
-    return lambda x: torch.layer_norm(x, x.shape[-1:], gain, bias, eps)
+    return lambda x: torch.layer_norm(x, x.shape, gain, bias, eps)
 
 
 class Products:
@@ -125,40 +124,20 @@ class Products:
         return self._prepared[id(weight)][1]
 
 
-class _Linear:
-    """x W^T + b for one row x (1, in). Each call overwrites the same `row` (1, out)."""
-
-    def __init__(self, multiply: Product, width: int, like: Tensor) -> None:
-        self.multiply, self.row = multiply, like.new_empty(1, width)
-
-    def __call__(self, x: Tensor) -> Tensor:
-        return self.multiply(x, self.row)
-
-
 def linear(weight: Tensor, bias: Tensor | None, products: Products) -> Vector:
-    """Returns the function x -> x W^T + b for parameters of the model, x (1, in)."""
-    return _Linear(products.of(weight, bias), len(weight), weight.detach())
+    """Returns the function x -> W x + b for parameters of the model, x (in,). Each call overwrites the same
+    vector (out,).
+    """
+    return partial(products.of(weight, bias), out=weight.detach().new_empty(len(weight)))
 
 
 def unembedding(output: object, matrix: Tensor, products: Products) -> Vector:
-    """Returns the function that maps a final vector (1, d_model) to logits (1, vocab)."""
+    """Returns the function that maps a final vector (d_model,) to logits (vocab,)."""
     multiply = linear(matrix, None, products)
     if isinstance(output, ScaledOutput):
         scale = matrix.shape[1] ** -0.5
         return lambda x: multiply(x * scale)
     return multiply
-
-
-class _Copies:
-    """Queries, keys and values of a mixer without matrices: x three times, (1, 3 d_model)."""
-
-    def __init__(self, width: int, like: Tensor) -> None:
-        self.row = like.new_empty(1, 3 * width)
-        self.thrice = self.row.view(3, width)
-
-    def __call__(self, x: Tensor) -> Tensor:
-        self.thrice.copy_(x)
-        return self.row
 
 
 def _feedforward(ffn: FeedForward, products: Products) -> Callable[[Tensor, Probe], Tensor | None]:
@@ -167,10 +146,9 @@ def _feedforward(ffn: FeedForward, products: Products) -> Callable[[Tensor, Prob
     w_in, w_out = (linear(part.weight, part.bias, products) for part in (ffn.w_in, ffn.w_out))
     activation = _gelu if type(ffn) in (Gelu, GeGlu) else ffn.activation
     if ffn.gated:
-        width = ffn.w_out.weight.shape[1]
 
         def gated(x: Tensor, probe: Probe) -> Tensor:
-            gate, pre = w_in(x).split(width, 1)  # each (1, d_ff)
+            gate, pre = w_in(x).chunk(2)  # each (d_ff,)
             return w_out(activation(gate) * pre)
 
         return gated
@@ -178,60 +156,72 @@ def _feedforward(ffn: FeedForward, products: Products) -> Callable[[Tensor, Prob
 
 
 def _gelu(x: Tensor) -> Tensor:
-    """Returns x Φ(x) (Hendrycks & Gimpel 2016) in half the time of `F.gelu` for a single row."""
+    """Returns x Φ(x) (Hendrycks & Gimpel 2016) in half the time of `F.gelu` for a single vector."""
     half = x * _HALF
-    return torch.addcmul(half, half, torch.erf(x * _ROOT))
+    return half.addcmul_(half, (x * _ROOT).erf_())
 
 
 def _nothing(x: Tensor, other: object) -> None:
     """Adds nothing to the stream, in place of a mixer or a network."""
 
 
-class AttentionStep:
-    """Attention of one query to all keys so far; `q`, `qk` and `kv` are views of `project`'s row."""
+class TokenContext(NamedTuple):
+    """The inputs of a block beside the vector of one token: what `PassContext` is for many of them.
 
-    def __init__(self, mixer: HeadMixer, cache: KVCache, index: int, products: Products) -> None:
+    hooks    the position scheme, ready for this token's position
+    entries  of each layer, where its key and value go in the cache, (2, kv_head, d_head)
+    keys     of each layer, those of all tokens so far, (kv_head, d_head, key)
+    values   likewise, (kv_head, key, d_head)
+    """
+
+    hooks: PositionHooks
+    entries: Sequence[Tensor]
+    keys: Sequence[Tensor]
+    values: Sequence[Tensor]
+    probe: Probe = identity
+    cross: None = None  # a CrossStep has its memory
+
+
+class AttentionStep:
+    """Attention of one query to all keys so far; `q`, `qk` and `kv` are views of what `project` writes."""
+
+    def __init__(
+        self, mixer: HeadMixer, positions: Scheme, index: int, like: Tensor, products: Products
+    ) -> None:
         heads, kv_heads, d_head = mixer.n_heads, mixer.n_kv_heads, mixer.d_head
         self.index = index
-        self.follow(cache)
-        self.project = _projection(mixer, cache.held, products)
-        by_head = self.project.row.view(-1, 1, d_head)
+        qkv = like.new_empty((heads + 2 * kv_heads) * d_head)
+        self.project = _projection(mixer, qkv, products)
+        by_head = qkv.view(-1, 1, d_head)
         # The queries of one group lie side by side.
         self.q = by_head[:heads].view(kv_heads, heads // kv_heads, d_head)
         self.qk, self.kv = by_head[: heads + kv_heads], by_head[heads:].view(2, kv_heads, d_head)
         self.by_query, self.by_group = (heads, 1, -1), (kv_heads, heads // kv_heads, -1)
+        self.turns, self.biases = "rotate" in positions.enters, "bias" in positions.enters
         self.mean, self.d_head = type(mixer) is Mean, d_head
         self.eps = mixer.eps if mixer.qk_norm else None
         self.gains: Tensor | None = None  # of q and k, (head + kv_head, 1, d_head)
         if mixer.q_gain is not None and mixer.k_gain is not None:
             gains = [mixer.q_gain.detach()] * heads + [mixer.k_gain.detach()] * kv_heads
             self.gains = torch.stack(gains)[:, None]
-        self.scale = cache.held.new_tensor(mixer.scale)
+        self.scale = like.new_tensor(mixer.scale)
         w_o = mixer.w_o
         self.output: Vector | None = None if w_o is None else linear(w_o.weight, w_o.bias, products)
 
-    def follow(self, cache: KVCache) -> None:
-        """Takes the views of a cache that has grown."""
-        self.cache, self.held = cache, cache.held[self.index, :, 0]  # (2, kv_head, capacity, d_head)
-        # (kv_head, d_head, capacity) and (kv_head, capacity, d_head)
-        self.keys, self.values = self.held[0].transpose(1, 2), self.held[1]
-
-    def __call__(self, x: Tensor, context: PassContext) -> Tensor:
-        at, hooks = self.cache.length, context.hooks
+    def __call__(self, x: Tensor, context: TokenContext) -> Tensor:
         self.project(x)
         if self.eps is not None:
             normed = F.rms_norm(self.qk, (self.d_head,), eps=self.eps)
             self.qk.copy_(normed if self.gains is None else normed * self.gains)
-        turned = hooks.turn(self.qk)
-        if turned is not self.qk:
-            self.qk.copy_(turned)
-        self.held.select(2, at).copy_(self.kv)
-        scores = torch.bmm(self.q.mul_(self.scale), self.keys.narrow(2, 0, at + 1))  # (kv_head, group, key)
+        if self.turns:
+            self.qk.copy_(context.hooks.turn(self.qk))
+        context.entries[self.index].copy_(self.kv)
+        scores = torch.bmm(self.q.mul_(self.scale), context.keys[self.index])  # (kv_head, group, key)
         if self.mean:
             scores.zero_()
-        scores = hooks.bias(scores.view(self.by_query))  # (head, query, key), with one query
-        pattern = scores.softmax(-1).view(self.by_group)
-        z = torch.bmm(pattern, self.values.narrow(1, 0, at + 1)).view(1, -1)  # (1, head * d_head)
+        if self.biases:  # of (head, query, key), with one query
+            scores = context.hooks.bias(scores.view(self.by_query)).view(self.by_group)
+        z = torch.bmm(scores.softmax(-1), context.values[self.index]).view(-1)  # (head * d_head,)
         return z if self.output is None else self.output(z)
 
 
@@ -247,8 +237,9 @@ class CrossStep:
         self.keys = mixer.normed(k[0], mixer.k_gain).permute(1, 2, 0).contiguous()
         self.values = v[0].transpose(0, 1).contiguous()
         w_q, b_q = mixer.w_qkv.weight[:rows], None if bias is None else bias[:rows]
-        self.project = _Linear(product(w_q, b_q, products.arithmetic), rows, memory)
-        self.q = self.project.row.view(mixer.n_kv_heads, -1, mixer.d_head)  # (kv_head, group, d_head)
+        q = memory.new_empty(rows)
+        self.project = partial(product(w_q, b_q, products.arithmetic), out=q)
+        self.q = q.view(mixer.n_kv_heads, -1, mixer.d_head)  # (kv_head, group, d_head)
         self.normed = partial(mixer.normed, gain=mixer.q_gain) if mixer.qk_norm else None
         self.scale = memory.new_tensor(mixer.scale)
         self.output: Vector | None = None if w_o is None else linear(w_o.weight, w_o.bias, products)
@@ -257,24 +248,24 @@ class CrossStep:
         self.project(x)
         q = self.q if self.normed is None else self.normed(self.q)
         pattern = torch.bmm(q * self.scale, self.keys).softmax(-1)  # (kv_head, group, source)
-        z = torch.bmm(pattern, self.values).view(1, -1)  # (1, head * d_head)
+        z = torch.bmm(pattern, self.values).view(-1)  # (head * d_head,)
         return z if self.output is None else self.output(z)
 
 
-def _projection(mixer: HeadMixer, like: Tensor, products: Products) -> _Linear | _Copies:
-    """Returns the function that gives q, k and v of a row, (1, (head + 2 kv_head) * d_head). SharedQK's one
-    matrix is stacked twice: a few microseconds more, and no second case.
+def _projection(mixer: HeadMixer, qkv: Tensor, products: Products) -> Vector:
+    """Returns the function that writes queries, keys and values of a vector to `qkv`,
+    ((head + 2 kv_head) * d_head,). A mixer without matrices has x three times; SharedQK's one matrix is
+    stacked twice: a few microseconds more, and no second case.
     """
     if isinstance(mixer, Attention):
-        weight, multiply = mixer.w_qkv.weight, products.of(mixer.w_qkv.weight, mixer.w_qkv.bias)
+        multiply = products.of(mixer.w_qkv.weight, mixer.w_qkv.bias)
     elif isinstance(mixer, SharedQK):
         parts = (mixer.w_qk, mixer.w_qk, mixer.w_v)
-        weight = torch.cat([part.weight for part in parts])
         bias = None if mixer.w_v.bias is None else torch.cat([part.bias for part in parts])
-        multiply = product(weight, bias, products.arithmetic)
+        multiply = product(torch.cat([part.weight for part in parts]), bias, products.arithmetic)
     else:
-        return _Copies(mixer.n_heads * mixer.d_head, like)
-    return _Linear(multiply, len(weight), like)
+        return qkv.view(3, -1).copy_
+    return partial(multiply, out=qkv)
 
 
 def _stack(model: Transformer | Seq2Seq) -> BlockStack:
@@ -327,7 +318,7 @@ class FastPath:
             mixer = (
                 _nothing
                 if isinstance(block.mixer, NoMixer)
-                else AttentionStep(block.mixer, cache, i, products)
+                else AttentionStep(block.mixer, stack.positions, i, cache.held, products)
             )
             norms = norm_of(block.norm1), norm_of(block.norm2)
             parts = RowParts(*norms, mixer, _feedforward(block.ffn, products))
@@ -343,29 +334,38 @@ class FastPath:
         self.cache = cache
         self.hooks: PositionHooks | None = None  # of all `rows` positions, computed at the first token
         self.rows = cache.capacity if self.reach is None else min(cache.capacity, self.reach)
-        for _, parts in self.blocks:
-            if isinstance(parts.mixer, AttentionStep):
-                parts.mixer.follow(cache)
+        self.held = cache.held[:, :, 0]  # (layer, 2, kv_head, capacity, d_head)
+        # (layer, kv_head, d_head, capacity) and (layer, kv_head, capacity, d_head)
+        self.keys, self.values = self.held[:, 0].transpose(2, 3), self.held[:, 1]
 
     def read(self, token: int) -> Tensor:
         at = self.cache.length
-        x = self.embedding.narrow(0, token, 1)  # (1, d_model)
+        x = self.embedding[token]  # (d_model,)
         if self.hooks is None:
-            self.hooks = tables(self.positions, self.rows, x)
-        context = PassContext(self.hooks.at(at))
+            self.hooks = tables(self.positions, self.rows, x[None])
+        # The views of all layers at once take half the time of each layer's own.
+        context = TokenContext(
+            self.hooks.at(at),
+            self.held.select(3, at).unbind(),
+            self.keys.narrow(3, 0, at + 1).unbind(),
+            self.values.narrow(2, 0, at + 1).unbind(),
+        )
         x = self._add_positions(x, context.hooks.embed(x))
         for connect, parts in self.blocks:
             x = connect(parts, x, context)
         self.cache.length = at + 1
-        return self.unembedding(self.norm_final(x))[0].clone()
+        return self.unembedding(self.norm_final(x)).clone()
 
     def _add_positions(self, x: Tensor, added: Tensor | None) -> Tensor:
-        """Returns the input of the first block for a row of the embedding, both (1, d_model)."""
+        """Returns the input of the first block for a vector of the embedding, (d_model,), and what its
+        position adds, (1, d_model).
+        """
         if self.embedding_scale is not None:
             x = x * self.embedding_scale
-        for each in (added, self.type):
-            if each is not None:
-                x = x + each
+        if added is not None:
+            x = x + added[0]
+        if self.type is not None:
+            x = x + self.type
         return x if self.norm_embed is None else self.norm_embed(x)
 
 

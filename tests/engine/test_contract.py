@@ -155,8 +155,8 @@ def test_sizes_follow_the_need_and_not_the_context(position: str, mixer: str) ->
     hooks = decoder._fast.hooks
     held = [decoder.cache.held, *(t for t in vars(hooks).values() if isinstance(t, torch.Tensor))]
     assert sum(t.nbytes for t in held) < 200_000
-    row = decoder._fast.blocks[0][1].mixer.project.row
-    assert row.numel() == 48
+    qkv = decoder._fast.blocks[0][1].mixer.qk.untyped_storage()
+    assert qkv.nbytes() == 4 * 48
 
 
 def test_a_cache_that_grows_changes_no_logit() -> None:

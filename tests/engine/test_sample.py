@@ -17,6 +17,7 @@ from engine.data.progress import finish
 from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import ConfigError, ShapeError
 from engine.sample import stages
+from engine.sample.stages import draws
 from pages.output.generation.beam_search import verdict
 from studies.generation.beam import beam_search
 from studies.generation.branches import Tree, grow, pick
@@ -317,6 +318,14 @@ def test_the_likeliest_tokens_and_the_last_place_where_the_next_is_open():
     assert last_torn(torn(8, 1) + 1000, 7.9) == 0, "no overflow"
     values = np.array([0.1, 0.5, 0.5, 0.2])
     assert likeliest_ids(values, 3).tolist() == [1, 2, 3]
+
+
+def test_many_draws_are_those_of_one_at_a_time():
+    generator = np.random.default_rng(0)
+    numbers = np.array([0.0, *generator.random(50), math.nextafter(1.0, 0.0), 1.0])
+    for probabilities in (np.zeros(3), *generator.dirichlet([0.1] * 9, 20).astype(np.float32).round(2)):
+        each = [sample.draw(probabilities, float(u)) for u in numbers]
+        assert draws(probabilities, numbers).tolist() == each
 
 
 def test_a_tally_counts_draws_and_how_far_they_are_away():

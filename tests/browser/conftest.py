@@ -136,14 +136,23 @@ _runs: Counter[str] = Counter()  # of the script, in `tab`: how many it asked fo
 
 @contextmanager
 def fresh_page(context) -> Iterator[tuple[Any, list[str]]]:
-    """A page, 1280 x 800, of somebody who was never here (no cookies, nothing stored), and what its scripts raised."""
+    """A page, 1280 x 800, of somebody who was never here (no cookies, nothing stored), and what its scripts raised.
+
+    It stays, empty, until the next has come: with the last page would go the process that has compiled the scripts.
+    """
     context.clear_cookies()
+    before = context.pages
     fresh, raised = context.new_page(), []
+    for page in before:
+        page.close()
     fresh.on("pageerror", lambda error: raised.append(str(error)))
     fresh.add_init_script(FORGET)
     yield fresh, raised
-    for open_page in context.pages:
-        open_page.close()
+    for page in context.pages:
+        if page is not fresh:
+            page.close()
+    if not fresh.is_closed():
+        fresh.goto("about:blank")
 
 
 @pytest.fixture

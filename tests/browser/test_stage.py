@@ -268,7 +268,7 @@ def test_a_panel_that_the_pointer_had_opened_goes_where_the_keys_lead_on(stage, 
     expect(card).to_have_text(before)
 
 
-def test_the_room_answers(stage, app_url, browser) -> None:
+def test_the_room_answers(stage, tab, app_url, browser) -> None:
     opened(stage, f"{app_url}/attention?stage=1", "html.gf-stage .st-key-answer")
     stage.get_by_role("button", name="Ask the room").click()
     stage.get_by_role("textbox", name="Question").fill("What does <b>the mask</b> hide?")
@@ -281,16 +281,14 @@ def test_the_room_answers(stage, app_url, browser) -> None:
     room = stage.locator(".gf-room-way").get_attribute("data-room")
     # this test's server listens to this computer alone, and the lecturer is told so
     expect(stage.locator(".gf-room-note")).to_contain_text("This address works only on this computer")
-    phones = []
-    for _ in range(2):
-        made = browser.new_context(viewport={"width": 390, "height": 844})
-        phone = made.new_page()
+    phones = [tab, browser.new_context().new_page()]  # of two people
+    for phone in phones:
+        phone.set_viewport_size({"width": 390, "height": 844})
         phone.goto(f"{app_url}/room?id={room}")
         expect(phone.get_by_role("heading", name="What does <b>the mask</b> hide?")).to_be_visible()
         assert phone.evaluate("document.documentElement.scrollWidth <= innerWidth")
         others = "[data-testid=stSidebar], [data-testid=stExpandSidebarButton], [data-testid=stLogo]"
         expect(phone.locator(others).locator("visible=true"), "nothing but the question").to_have_count(0)
-        phones.append(phone)
     counts, total = stage.locator(".gf-room-count"), stage.locator(".gf-room-total")
     phones[0].get_by_role("button", name="the past").click()
     expect(total).to_have_text("1 answer")
@@ -305,8 +303,8 @@ def test_the_room_answers(stage, app_url, browser) -> None:
     expect(counts.nth(0)).to_have_text("2 · 100%")
     expect(phones[0].get_by_text("The question is closed. 2 people answered.")).to_be_visible()
     expect(phones[0].get_by_role("button", name="the past")).to_be_disabled()
-    for phone in phones:
-        phone.context.close()
+    tab.goto("about:blank")
+    phones[1].context.close()
     stage.goto(f"{app_url}/room?id=%3Cscript%3E")
     expect(stage.get_by_text("There is no such room")).to_be_visible()
     expect(stage.get_by_role("link", name="Your answer")).to_have_count(0)  # in no menu

@@ -109,7 +109,7 @@ CURVE = Nudges(0.5, 2.0, 3.0, np.array([0.0, 0.1]), np.array([3.0, 3.5]))
 ROUNDED = [Losses(2.0, np.full(len(BITS), 2.5), np.full(len(BITS), 2.5), n, 64, 1000) for n in (1, 2)]
 RISEN = Given(largest=0.1, relative=0.1)
 CHOICE = Given(ledger=ledger_of(PRESETS["bert-base"]), title="BERT")
-HEALTHY = Given(healthy=lambda: (ModelConfig(n_layers=1), TrainConfig(), None), characters=0)
+HEALTHY = {"healthy": lambda: (ModelConfig(n_layers=1), TrainConfig(), None)}
 CLIMBED = {"train": [3.0, 1.25], "validation": [3.0, 1.5]}
 AWAY = {"mean": Given(off=0.04), "block-4": Given(off=-0.25), "attention-8": Given(off=None)}
 LOOKS = [
@@ -192,7 +192,8 @@ CASES: list[tuple[Any, tuple[Any, ...], str]] = [  # what is called, with what, 
     (digit_order._answer, (SUMS,), "95% of held-out sums are right at step **40**; *b* solves **50%** of"),
     (fine_tuning.untaught, (FACT, [0.002, 0.1]), "does not know “Rome” yet (**0.2%**): press"),
     (fine_tuning.untaught, (KNOWING, [0.6, 0.1, 0.8, 0.3, 0.0]), "(**60%**); “Oslo” gets **80%**."),
-    (cost.recipe, (HEALTHY,), "Both: 1 block of width"),
+    (cost.recipe, (Given(**HEALTHY, characters=0),), "steps on Tiny Shakespeare, each with"),
+    (cost.recipe, (Given(**HEALTHY, characters=900),), "steps on the first 900 characters of Tiny"),
     (
         replication._in_words,
         ("last", Given(**CLIMBED, diverged=None)),

@@ -405,8 +405,8 @@ def _gaps(row_of: dict[int, int], nodes: Sequence[Node], half: float) -> go.Trac
 
 def score(log_probability: float) -> str:
     """
-    >>> score(-1.234), score(-0.004), score(-0.0)
-    ('−1.23', '≈0', '0')
+    >>> score(-1.234), score(-0.006), score(-0.004), score(-0.0)
+    ('−1.23', '−0.01', '≈0', '0')
     """
     return (
         "0" if log_probability == 0 else "≈0" if log_probability > -0.005 else f"−{abs(log_probability):.2f}"

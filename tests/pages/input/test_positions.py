@@ -631,7 +631,8 @@ def test_all_six_are_measured_and_summed_up(shakespeare, drawn):
             counts = component_parameters(replace(config, position=name))
             assert plain(facts.loc[scheme.title, column]) == counts["position"]
     assert facts.loc["RoPE", ["enters at", "tells"]].tolist() == ["queries and keys", "relative distance"]
-    assert not lacking(said, "8 windows of 256 characters", "no row for position 64", "one seed each")
+    ends = "the last 8 characters of 64", "at the end of 128 and of 256"
+    assert not lacking(said, "8 windows of 256 characters", "no row for position 64", "one seed each", *ends)
     assert list(numbers.index) == [scheme.title for scheme in SCHEMES.values()]
     valid = {name: shipped(f"positions/{name}").metrics["validation_loss"] for name in SCHEMES}
     curves = {name: curve_of(name) for name in SCHEMES}

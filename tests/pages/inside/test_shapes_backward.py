@@ -90,6 +90,8 @@ def test_a_nudge_compares_the_gradient_with_forward_passes() -> None:
     page = view(
         shapes_back="weight", shapes_matrix=key, shapes_entry=str(entry[0] * each.shape[1] + entry[1])
     )
+    (box,) = DRAWN["shapes_gradient"].layout["shapes"]
+    assert (box["x0"] + box["x1"], box["y0"] + box["y1"]) == (10, 4), "around column 5, row 2 of those shown"
     result = finish(nudges(model(), true, key, entry))
     tangent, curve = DRAWN["shapes_nudged"].traces[:2]
     np.testing.assert_allclose(curve["y"], result.losses, atol=1e-5)

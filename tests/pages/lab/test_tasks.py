@@ -71,6 +71,7 @@ def test_every_task_shows_its_curve_its_floor_and_its_answers(name, drawn):
     (line,) = chart.layout["shapes"]
     assert line["y0"] == line["y1"] == pytest.approx(floor)
     assert ("of the positions" in said_so) == (name == "markov")
+    assert ("because the answer follows" in said_so) == TASKS[name].answers_only
     share = known["solved"]["validation"]
     shown = "100%" if share == 1 else f"{share:.0%}" if name == "markov" else f"{min(share, 0.999):.1%}"
     assert not helpers.lacking(said_so, f"**{known['validation_loss']:.3f}**", f"{floor:.3f}", f"**{shown}**")

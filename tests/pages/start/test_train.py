@@ -27,7 +27,7 @@ from tests.pages.helpers import bars, ran, sidebar
 from tests.pages.stage import history, view_of
 from tests.pages.start.training import begun, changed, clicked, opened, recipe, sentences, unescaped
 from ui import memo, requests, session
-from ui.fields import TRAINABLE, preset_values
+from ui.fields import TRAINABLE, label_of, preset_values
 from ui.figures import losses as curves
 from ui.figures.losses import loss_curves
 
@@ -37,13 +37,15 @@ STEPS = TRAINABLE["fast"].train.steps  # type: ignore[union-attr]
 
 
 def test_every_preset_fills_everything_in_and_starts(manager):
-    page = opened()
+    page, classic = opened(), preset_values(TRAINABLE["classic"])
     for name, preset in TRAINABLE.items():
         page.get_by_key("preset").set_value(name)
         clicked(page, "train")
         assert not page.error
+        notes = unescaped(page, "markdown")
         for field, value in preset_values(preset).items():
             assert page.session_state[field] == value, (name, field)
+            assert value == classic[field] or f"- {label_of(field)} **" in notes, "nothing is hidden"
         spec = list(manager.views.values())[-1].spec
         assert spec.train == preset.train
         assert spec.model == ModelConfig(**{**preset.model.to_dict(), "vocab_size": spec.model.vocab_size})
@@ -347,7 +349,8 @@ def test_both_curves_texts_and_measures_of_a_pair_are_shown_and_the_mask_is_expl
     page = compared(manager, first, second, measure="true")
     names = [trace.get("name") for trace in drawn["loss_chart"].traces]
     assert "fast 2.10" in names and "no causal mask 0.41" in names
-    told = "After **20** steps", "That is not progress"  # compared where both were looked at
+    # compared where both were looked at
+    told = "After **20** steps", "fast **2.00 nats", "; no causal mask **0.41 nats", "That is not progress"
     assert not helpers.lacking(sentences(page), *told)
     perplexities = [m.value for m in page.metric if m.label == "Perplexity"]
     assert perplexities == ["8.17", "1.50"], "e^2.1, and e^(ln 1.5)"

@@ -30,7 +30,7 @@ test("of a table that is drawn as a picture the file has the rows in sight, and 
   const table = (rows, all, columns) => ({
     querySelector: () => rows && { querySelectorAll: () => rows, getAttribute: (name) => ({ "aria-rowcount": String(all), "aria-colcount": String(columns) })[name] },
   })
-  assert.equal(grid(table([row("a", "<b>"), row("1", "2")], 2, 2)), "<table><tr><TD>a</TD><TD>&lt;b&gt;</TD></tr><tr><TD>1</TD><TD>2</TD></tr></table>")
+  assert.equal(grid(table([row("a", "<b>"), row("1", "2.7873688083496395")], 2, 2)), "<table><tr><TD>a</TD><TD>&lt;b&gt;</TD></tr><tr><TD>1</TD><TD>2.78737</TD></tr></table>")
   assert.match(grid(table([row("a"), row("1")], 9, 2)), /7 more rows and 1 more column of this table: in the live view/)
   for (const rows of [null, []]) assert.equal(grid(table(rows, 9, 2)), "<p>A table that stands here is in the live view.</p>")
 })

@@ -42,6 +42,9 @@ function formula(math) {
   return copy ? copy.outerHTML : ""
 }
 
+/** A number as one reads it: the canvas shows a few digits, its table all. */
+const short = (/** @type {string} */ text) => (/^-?\d+\.\d{7,}$/.test(text) ? String(Number(Number(text).toPrecision(6))) : text)
+
 /**
  * A table that Streamlit draws as a picture: what is in sight, which it holds for who hears it, and what is not.
  * @param {Element} node
@@ -49,7 +52,7 @@ function formula(math) {
 export function grid(node) {
   const table = node.querySelector("canvas table"), rows = [...(table?.querySelectorAll("tr") ?? [])]
   if (!table || !rows.length) return "<p>A table that stands here is in the live view.</p>"
-  const lines = rows.map((row) => `<tr>${[...row.children].map((cell) => `<${cell.tagName}>${markup(cell.textContent ?? "")}</${cell.tagName}>`).join("")}</tr>`)
+  const lines = rows.map((row) => `<tr>${[...row.children].map((cell) => `<${cell.tagName}>${markup(short(cell.textContent ?? ""))}</${cell.tagName}>`).join("")}</tr>`)
   const beyond = [["row", "aria-rowcount", rows.length], ["column", "aria-colcount", rows[0].children.length]].flatMap(([name, all, here]) => {
     const left = Number(table.getAttribute(String(all))) - Number(here)
     return left > 0 ? [`${left} more ${name}${left > 1 ? "s" : ""}`] : []

@@ -84,11 +84,12 @@ def visitor(browser) -> Iterator[Visitor]:
 
 
 def saved(visitor: Visitor, address: str, folder: Path) -> File:
-    """Opens a view, presses the button beside CSV, and has the file."""
+    """Opens a view, or takes that which is open, presses the button beside CSV, and has the file."""
     page = visitor.page
-    page.goto("about:blank")
-    visitor.sent.clear()
-    page.goto(address)
+    if address:
+        page.goto("about:blank")
+        visitor.sent.clear()
+        page.goto(address)
     page.locator(FIGURE).first.wait_for(state="attached")
     settled(page)
     page.locator(f"{FIGURE} {HTML}").first.evaluate("button => button.click()")
@@ -205,6 +206,36 @@ def as_it_was(file: File, visitor: Visitor, browser, kind: str | None = None) ->
         assert page.get_by_text("stay as they were saved").count() == 0, "said before anything was changed"
         wide = page.evaluate(WIDER)
         assert wide <= 0, f"it is {wide} pixels wider than the screen"
+
+
+@pytest.mark.exhaustive
+def test_a_control_that_needs_the_server_is_not_drawn_and_what_was_written_in_batches_is_whole(
+    visitor: Visitor, browser, app_url, tmp_path
+) -> None:
+    page = visitor.page
+    address = f"{app_url}/generation?generation_view=tokens&generation_length=100&generation_seed=5"
+    page.goto(address)
+    page.locator(".gf-writer .gf-steps button").last.click()
+    page.locator(".gf-writer[data-at='100']").wait_for()
+    file = saved(visitor, "", tmp_path)
+    (part,) = file.saved["parts"]
+    assert part["data"]["from"] == 0 and len(json.loads(part["data"]["nodes"])) == 100
+    with opened(browser, file.path) as page:
+        assert page.locator(".gf-writer").get_attribute("data-at") == "100"
+        assert page.locator(".gf-writer-row").count() > 1
+        assert page.locator(".gf-writer-other, .gf-writer-list button").locator("visible=true").count() == 0
+        assert table(page, "figure .gf-tools") == table(visitor.page, FIGURE)
+
+
+@pytest.mark.exhaustive
+def test_what_follows_a_choice_only_in_the_app_is_said(visitor: Visitor, browser, app_url, tmp_path) -> None:
+    file = saved(visitor, f"{app_url}/attention?model=shakespeare-classic", tmp_path)
+    with opened(browser, file.path) as page:
+        head = page.locator(".gf-head:not([aria-pressed=true])").first.element_handle()
+        head.click()
+        page.get_by_text("stay as they were saved").wait_for()
+        after_frames(page, 120)
+        assert head.get_attribute("aria-pressed") == "true", "nobody undoes it"
 
 
 def test_the_living_map_goes_through_its_training(visitor: Visitor, browser, app_url, tmp_path) -> None:

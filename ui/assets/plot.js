@@ -2,7 +2,7 @@
 // One lasting <div> per figure; Plotly.react on it. See ui/players/plot.py.
 
 import { csv } from "./shared/csv.js"
-import { alone, element, ROOT, within } from "./shared/dom.js"
+import { element, ROOT, within } from "./shared/dom.js"
 import { counted } from "./load.js"
 import { slim, stack } from "./plot_narrow.js"
 import { handles, movable } from "./plot_points.js"
@@ -234,7 +234,7 @@ function update(self, data) {
   self.root.style.height = `${self.message.height * self.taller * self.grown}px`
   self.figure.setAttribute("aria-label", self.message.alt)
   self.tools.firstChild.hidden = !self.message.table
-  if (movable(self.message) && !alone()) self.points ??= handles(self.root, self.figure, (points) => self.trigger?.("moved", points))
+  if (movable(self.message)) self.points ??= handles(self.root, self.figure, (points) => self.trigger?.("moved", points))
   self.points?.received(self.message)
   if (self.drawn) soon(self)
   else counted(library(self.message.library)).then(() => self.root.isConnected && soon(self)).catch(() => {

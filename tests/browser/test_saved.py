@@ -35,6 +35,7 @@ FURTHER = {  # by name: settings of a view with kinds of player that none opens 
     "cloud": "embeddings?model=shakespeare-classic&embed_view=map&embed_picture=3-D",
     "lines": "shapes?shapes_view=pass&hand=true&shapes_step=5",
 }
+SET = {"generation/tokens": "&generation_length=30"}  # one batch: a longer text goes on coming
 WITHOUT = {  # a figure: lists, forms and tables
     *(
         "courses/courses",
@@ -145,7 +146,7 @@ def table(page, place: str) -> str | None:
     [
         pytest.param(name, address, id=name, marks=[] if name in ALWAYS else pytest.mark.exhaustive)
         for name, address in [
-            *((each.id, each.address()) for each in views() if each.id not in WITHOUT),
+            *((each.id, each.address() + SET.get(each.id, "")) for each in views() if each.id not in WITHOUT),
             *FURTHER.items(),
         ]
     ],

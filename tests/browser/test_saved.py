@@ -48,6 +48,7 @@ WITHOUT = {  # a figure: lists, forms and tables
     *("reference/quick", "reference/export"),
 }
 MOST = {True: 2_000_000, False: 400_000}  # bytes of a file, with a chart and without; what was sent apart
+MEASURED = """() => !document.querySelector('[data-testid="stMain"] .gf-follow:not([hidden])')"""
 WIDER = "document.documentElement.scrollWidth - innerWidth"
 CONTRACTS = Path(__file__).parent / "saved.json"  # the fields of what each component is sent
 HOSTILE = (
@@ -92,6 +93,7 @@ def saved(visitor: Visitor, address: str, folder: Path) -> File:
         visitor.sent.clear()
         page.goto(address)
     page.locator(FIGURE).first.wait_for(state="attached")
+    page.wait_for_function(MEASURED, timeout=3 * TIMEOUT_MS)
     settled(page)
     page.locator(f"{FIGURE} {HTML}").first.evaluate("button => button.click()")
     with page.expect_download(timeout=TIMEOUT_MS) as download:

@@ -40,6 +40,8 @@ log = logging.getLogger(__name__)
 
 LONGEST = 12  # characters of a step
 _FRAME = "frame"  # in the session
+
+
 class _Drawn(NamedTuple):
     parts: dict[str, Any]  # what the components get, by their keys
     answers: list[str]  # as HTML

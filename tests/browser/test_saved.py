@@ -1,7 +1,9 @@
 """A view saved as HTML: opened from the disk in a browser without a network it asks nobody, and has what the app sent."""
 
+import html
 import json
 import re
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +12,10 @@ from typing import Any, NamedTuple
 import pytest
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
-from tests.browser.conftest import TIMEOUT_MS, person, settled
+from tests.browser import training
+from tests.browser.conftest import TIMEOUT_MS, after_frames, person, settled
+from ui import export
+from ui.players import component, served
 from ui.views import views
 
 FIGURE = '[data-testid="stMainBlockContainer"] .gf-tools'
@@ -25,6 +30,14 @@ ALWAYS = {  # with what each is opened: a grid, two kinds of player, a player be
     "shapes/pass": "light",
     "residual/norms": "dark",
 }
+FURTHER = {  # by name: settings of a view with kinds of player that none opens with
+    "arcs": "attention?measure=true&attention_as=Arcs&attention_layer=1&attention_head=0",
+    "clock": "positions?positions_view=sinusoidal&sinusoid_part=clock&sinusoid_length=32&sinusoid_width=8",
+    "cloud": "embeddings?model=shakespeare-classic&embed_view=map&embed_picture=3-D",
+    "ways": "families?families_view=three&families_show=live",
+    "lines": "shapes?shapes_view=pass&hand=true&shapes_step=5",
+}
+SET = {"generation/tokens": "&generation_length=30"}  # one batch: a longer text goes on coming
 WITHOUT = {  # a figure: lists, forms and tables
     *(
         "courses/courses",
@@ -37,6 +50,8 @@ WITHOUT = {  # a figure: lists, forms and tables
     *("reference/quick", "reference/export"),
 }
 MOST = {True: 2_000_000, False: 400_000}  # bytes of a file, with a chart and without; what was sent apart
+MEASURED = """() => !document.querySelector('[data-testid="stMain"] .gf-follow:not([hidden])')"""
+WIDER = "document.documentElement.scrollWidth - innerWidth"
 CONTRACTS = Path(__file__).parent / "saved.json"  # the fields of what each component is sent
 HOSTILE = (
     "</script><script>window.met=1</script><!--<script> \"'&\u2028 \U0001f469\u200d\U0001f680 שלום ${x} $& {}"
@@ -73,12 +88,14 @@ def visitor(browser) -> Iterator[Visitor]:
 
 
 def saved(visitor: Visitor, address: str, folder: Path) -> File:
-    """Opens a view, presses the button beside CSV, and has the file."""
+    """Opens a view, or takes that which is open, presses the button beside CSV, and has the file."""
     page = visitor.page
-    page.goto("about:blank")
-    visitor.sent.clear()
-    page.goto(address)
+    if address:
+        page.goto("about:blank")
+        visitor.sent.clear()
+        page.goto(address)
     page.locator(FIGURE).first.wait_for(state="attached")
+    page.wait_for_function(MEASURED, timeout=3 * TIMEOUT_MS)
     settled(page)
     page.locator(f"{FIGURE} {HTML}").first.evaluate("button => button.click()")
     with page.expect_download(timeout=TIMEOUT_MS) as download:
@@ -92,8 +109,10 @@ def saved(visitor: Visitor, address: str, folder: Path) -> File:
 
 
 @contextmanager
-def opened(browser, path: Path, kind: str = "light") -> Iterator[Any]:
-    """The file in a browser of its own, without a network; what it asks for and what goes wrong fail the test."""
+def opened(browser, path: Path, kind: str = "light", beside: tuple[str, ...] = ()) -> Iterator[Any]:
+    """The file in a browser of its own, without a network; what it asks for but the files `beside` it, and what goes
+    wrong, fail the test.
+    """
     context = browser.new_context(**KINDS[kind])
     asked: list[str] = []
     wrong: list[str] = []
@@ -109,7 +128,8 @@ def opened(browser, path: Path, kind: str = "light") -> Iterator[Any]:
         page.wait_for_selector(DRAWN, timeout=TIMEOUT_MS)
         yield page
         assert not wrong
-        assert [url[:80] for url in asked[1:] if not url.startswith(("data:", "blob:"))] == []
+        fetched = [url[:200] for url in asked[1:] if not url.startswith(("data:", "blob:"))]
+        assert fetched == [(path.parent / name).as_uri() for name in beside]
     finally:
         context.close()
 
@@ -126,17 +146,53 @@ def table(page, place: str) -> str | None:
 
 
 @pytest.mark.parametrize(
-    "listed",
+    ("name", "address"),
     [
-        pytest.param(each, id=each.id, marks=[] if each.id in ALWAYS else pytest.mark.exhaustive)
-        for each in views()
-        if each.id not in WITHOUT
+        pytest.param(name, address, id=name, marks=[] if name in ALWAYS else pytest.mark.exhaustive)
+        for name, address in [
+            *((each.id, each.address() + SET.get(each.id, "")) for each in views() if each.id not in WITHOUT),
+            *FURTHER.items(),
+        ]
     ],
 )
 def test_a_saved_view_has_the_numbers_of_the_app_and_asks_nobody(
-    listed, visitor: Visitor, browser, app_url, tmp_path
+    name: str, address: str, visitor: Visitor, browser, app_url, tmp_path
 ) -> None:
-    file = saved(visitor, f"{app_url}/{listed.address()}", tmp_path)
+    file = saved(visitor, f"{app_url}/{address}", tmp_path)
+    as_it_was(file, visitor, browser, ALWAYS.get(name))
+
+
+@pytest.mark.exhaustive
+def test_a_run_is_saved_with_its_curve_and_all_that_it_wrote(
+    visitor: Visitor, browser, app_url, tmp_path
+) -> None:
+    page = visitor.page
+    training.begun(page, app_url, training.LINK.replace("steps=400", "steps=60"))
+    training.ended(page)
+    file = saved(visitor, page.url, tmp_path)
+    as_it_was(file, visitor, browser)
+    with opened(browser, file.path) as page:
+        slider, where = page.get_by_label("Go back through the samples"), page.locator(".gf-samples output")
+        assert "step 60 (newest)" in where.inner_text()
+        slider.fill("0")
+        assert "step 0" in where.inner_text()
+        assert page.locator(".gf-samples-texts pre").inner_text().strip()
+
+
+def said_by(file: File) -> str:
+    """The answer on the screen, as HTML."""
+    return "".join(block["html"] for block in file.saved["blocks"] if block.get("answer"))
+
+
+def text_of(markup: str) -> str:
+    """What markup says, without its blanks: a browser sets those of paragraphs and formulas in its own way."""
+    return "".join(html.unescape(re.sub(r"<[^>]*>", "", markup)).split())
+
+
+def as_it_was(file: File, visitor: Visitor, browser, kind: str | None = None) -> None:
+    """Checks the file of the view on the visitor's screen, opened in a browser of that kind, or as it changes from one
+    to another.
+    """
     contracts = json.loads(CONTRACTS.read_text("utf-8"))
     parts = {part["key"]: part for part in file.saved["parts"]}
     assert parts
@@ -151,34 +207,106 @@ def test_a_saved_view_has_the_numbers_of_the_app_and_asks_nobody(
         < MOST[any(part["module"].endswith("/plot") for part in parts.values())]
     )
     before = table(visitor.page, FIGURE)
-    for kind in (ALWAYS[listed.id],) if listed.id in ALWAYS else KINDS:
-        with opened(browser, file.path, kind) as page:
-            assert page.locator("h1").inner_text() == file.saved["title"]
-            said = [block["html"] for block in file.saved["blocks"] if block.get("answer")]
-            assert page.locator(".gf-answer").count() == len(said)
-            assert table(page, "figure .gf-tools") == before
-            wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
-            assert wide <= 0, f"it is {wide} pixels wider than the screen"
+    with opened(browser, file.path, kind or "light") as page:
+        assert page.locator("h1").inner_text() == file.saved["title"]
+        answers = page.locator(".gf-answer")
+        said = "".join(answers.nth(i).inner_html() for i in range(answers.count()))
+        assert text_of(said) == text_of(said_by(file))
+        if kind is None:  # light, then dark, then as wide as a phone
+            assert page.evaluate(WIDER) <= 0
+            page.get_by_role("button", name="Dark page").click()
+            page.set_viewport_size(PHONE["viewport"])
+            after_frames(page)
+            assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+        assert table(page, "figure .gf-tools") == before
+        assert page.get_by_text("stay as they were saved").count() == 0, "said before anything was changed"
+        wide = page.evaluate(WIDER)
+        assert wide <= 0, f"it is {wide} pixels wider than the screen"
+
+
+@pytest.mark.exhaustive
+def test_a_control_that_needs_the_server_is_not_drawn_and_what_was_written_in_batches_is_whole(
+    visitor: Visitor, browser, app_url, tmp_path
+) -> None:
+    page = visitor.page
+    address = f"{app_url}/generation?generation_view=tokens&generation_length=100&generation_seed=5"
+    page.goto(address)
+    page.locator(".gf-writer .gf-steps button").last.click()
+    page.locator(".gf-writer[data-at='100']").wait_for()
+    file = saved(visitor, "", tmp_path)
+    (part,) = file.saved["parts"]
+    assert part["data"]["from"] == 0 and len(json.loads(part["data"]["nodes"])) == 100
+    with opened(browser, file.path) as page:
+        assert page.locator(".gf-writer").get_attribute("data-at") == "100"
+        assert page.locator(".gf-writer-row").count() > 1
+        assert page.locator(".gf-writer-other, .gf-writer-list button").locator("visible=true").count() == 0
+        assert table(page, "figure .gf-tools") == table(visitor.page, FIGURE)
+
+
+@pytest.mark.exhaustive
+def test_what_follows_a_choice_only_in_the_app_is_said(visitor: Visitor, browser, app_url, tmp_path) -> None:
+    file = saved(visitor, f"{app_url}/attention?model=shakespeare-classic", tmp_path)
+    with opened(browser, file.path) as page:
+        head = page.locator(".gf-head:not([aria-pressed=true])").first.element_handle()
+        head.click()
+        page.get_by_text("stay as they were saved").wait_for()
+        after_frames(page, 120)
+        assert head.get_attribute("aria-pressed") == "true", "nobody undoes it"
+
+
+def test_the_living_map_goes_through_its_training(visitor: Visitor, browser, app_url, tmp_path) -> None:
+    file = saved(visitor, f"{app_url}/?model=timelapse&text=hark,+hark,+har", tmp_path)
+    frames = file.saved["frames"]
+    assert len(frames["steps"]) > 30 and frames["at"] == len(frames["steps"]) - 1
+    with opened(browser, file.path) as page:
+        summary, answer = page.locator(".gf-live-summary"), page.locator(".gf-answer")
+        there, said = summary.inner_text(), answer.inner_text()
+        page.get_by_role("slider", name="Training step of the model shown").focus()
+        page.keyboard.press("Home")
+        page.wait_for_function(
+            "before => document.querySelector('.gf-live-summary').innerText !== before", arg=there
+        )
+        assert "step 0" in summary.inner_text() and answer.inner_text() != said
 
 
 def test_the_steps_of_a_training_travel_along(visitor: Visitor, browser, app_url, tmp_path) -> None:
-    file = saved(visitor, f"{app_url}/residual?residual_view=norms&model=timelapse", tmp_path)
-    frames = file.saved["frames"]
+    view = f"{app_url}/residual?residual_view=norms&model=timelapse"
+    first = said_by(saved(visitor, f"{view}&step=0", tmp_path))  # by the page
+    file = saved(visitor, view, tmp_path)
+    frames, answers = file.saved["frames"], file.saved["frames"]["answers"]
+    assert answers[frames["at"]] == said_by(file) != first and text_of(answers[0]) == text_of(first)
     (part,) = file.saved["parts"]
     assert len(frames["steps"]) > 30 and frames["pictures"][frames["at"]] == {part["key"]: part["data"]}
     with opened(browser, file.path) as page:
         shown = (
             "document.querySelector('.gf-figure').data.map(({ y }) => Array.from(y?._inputArray ?? y ?? []))"
         )
-        there = page.evaluate(shown)
+        there, answer = page.evaluate(shown), page.locator(".gf-answer")
+        assert text_of(answer.inner_html()) == text_of(answers[-1])
         slider = page.get_by_role("slider", name="Training step of the model shown")
         slider.focus()
         page.keyboard.press("Home")
         page.wait_for_function(f"before => JSON.stringify({shown}) !== before", arg=json.dumps(there))
         assert f"step {frames['steps'][0]}" in page.locator("output").first.inner_text()
-        assert "The sentence below is about step" in page.locator(".gf-note").inner_text()
+        assert text_of(answer.inner_html()) == text_of(answers[0])
         page.keyboard.press("End")
         page.wait_for_function(f"before => JSON.stringify({shown}) === JSON.stringify(before)", arg=there)
+
+
+def test_files_of_one_site_share_the_library(
+    visitor: Visitor, browser, app_url, tmp_path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = saved(visitor, f"{app_url}/residual?residual_view=norms", tmp_path)
+    monkeypatch.setattr(component, "STYLES", {"plot": tuple(map(served.path_of, (component.SAVES, "plot")))})
+    whole = export.page(["plot"], library="plotly.min.js")
+    path = tmp_path / "one.html"
+    path.write_text(
+        whole.replace("{}</script>", json.dumps(file.saved).replace("<", "\\u003c") + "</script>"), "utf-8"
+    )
+    shutil.copy(served.library_path(), tmp_path / "plotly.min.js")
+    with opened(browser, path, beside=("plotly.min.js",)) as page:
+        page.locator(".gf-figure .main-svg").first.wait_for()
+        assert table(page, "figure .gf-tools") == table(visitor.page, FIGURE)
 
 
 def test_a_text_of_a_stranger_stays_text(visitor: Visitor, browser, app_url, tmp_path) -> None:

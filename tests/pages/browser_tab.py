@@ -37,8 +37,8 @@ UNSAID = (
     "deferred_file_id",
 )
 ONCE = ("another_model",)  # the container of a notice that stands for one run
-# A tree of written tokens, the route of the saved view.
-OF_A_SESSION = re.compile(r'"(session|saves)": "[^"]*"')
+# A tree of written tokens, routes of the view.
+OF_A_SESSION = re.compile(r'"(session|saves|frames)": "[^"]*"')
 OPENED = ("expander", "popover", "form")  # blocks that say something; others only lay out
 
 

@@ -22,13 +22,14 @@ import { back, figureAt, fill } from "./stage_full.js"
  * @property {Record<string, string>} words explanations, as HTML
  * @property {Record<string, string>} facts
  * @property {[string, string][]} settings
- * @property {null | { steps: number[], losses: (number | null)[], marks: any[], at: number, pictures: Record<string, any>[], all: number }} frames
+ * @property {null | { steps: number[], losses: (number | null)[], marks: any[], at: number, pictures: Record<string, any>[], answers: string[], all: number }} frames
  *
  * @typedef {(message: import("./shared/mount.js").Message) => unknown} Draw
  */
 
 const ROWS = 200 // of a table on the page; its file has all
 const PLAY_MS = 350
+const STAYS = "The sentence and other figures stay as they were saved. The live view follows what you change here."
 const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%:()*+-;,=.?@^_`{|}~"
 
 /** Draws the page. @param {Saved} saved @param {Record<string, Draw>} components */
@@ -43,10 +44,11 @@ export async function begin(saved, components) {
   if (saved.frames) training(main, saved.frames, now)
   explained(main, saved)
   listen()
-  await library().catch(() => within(main, "p", "gf-note", "This browser is too old for the charts in this file."))
+  await library().catch(() => within(main, "p", "gf-note", "The charts of this file are not drawn: the browser is too old, or plotly.min.js did not load."))
   saved.parts.forEach(({ module, key }, i) => {
     const place = places[saved.blocks.findIndex(({ part }) => part === i)], draw = components[module.replace(/.*\//, "")]
-    draws.push(() => draw({ data: now[key], parentElement: inside(place, saved.parts[i].isolated), key, module, setStateValue() {}, setTriggerValue() {} }))
+    const told = () => write(place.nextElementSibling ?? within(/** @type {Element} */ (place.parentElement), "p", "gf-note", "", { role: "status" }), STAYS)
+    draws.push(() => draw({ data: now[key], parentElement: inside(place, saved.parts[i].isolated), key, module, setStateValue: told, setTriggerValue: told }))
   })
   draws.forEach((draw) => draw())
   tabled(/** @type {HTMLElement} */ (main.querySelector(".gf-tables")))
@@ -89,11 +91,17 @@ function themeButton(top, app, redraw) {
 // Plotly's library ---------------------------------------------------------------------------------
 
 async function library() {
-  const packed = /** @type {HTMLElement} */ (document.getElementById("gf-library")), text = packed.textContent ?? ""
+  const held = /** @type {HTMLElement} */ (document.getElementById("gf-library")), text = held.textContent ?? "", { address, size } = held.dataset
+  if (address) return fetched(address)
   if (!text) return
-  const stream = new Blob([unpacked(text, Number(packed.dataset.size))]).stream().pipeThrough(new DecompressionStream("deflate"))
+  const stream = new Blob([unpacked(text, Number(size))]).stream().pipeThrough(new DecompressionStream("deflate"))
   document.head.append(element("script", "", await new Response(stream).text()))
-  packed.remove()
+  held.remove()
+}
+
+/** Where many files on one site share it. @param {string} address */
+function fetched(address) {
+  return new Promise((resolve, reject) => document.head.append(Object.assign(element("script"), { src: address, onload: resolve, onerror: reject })))
 }
 
 /** Bytes from base 85, as ui/export.py packs them: five digits are four bytes. @param {string} text @param {number} size */
@@ -111,23 +119,24 @@ export function unpacked(text, size) {
 // The steps of a training --------------------------------------------------------------------------
 
 function training(main, known, now) {
-  const { steps, pictures, at, all } = known, root = element("div", "gf-scrubber"), track = createTrack("Training step of the model shown")
+  const { steps, pictures, answers, at, all } = known, root = element("div", "gf-scrubber"), track = createTrack("Training step of the model shown")
   const play = within(root, "button", "gf-scrub-play"), where = element("output", "gf-scrub-where"), note = element("p", "gf-note", "", { role: "status" })
   root.append(track.root, where)
-  const [answer] = main.getElementsByClassName("gf-answer")
-  main.insertBefore(root, answer ?? null)
-  root.after(note)
+  const [answer, ...others] = main.getElementsByClassName("gf-answer")
+  main.insertBefore(note, answer ?? null)
+  if (steps.length < 2) return write(note, `This is step ${steps[at].toLocaleString("en")} of the training. The live view has the other ${all - 1}.`)
+  note.before(root)
+  others.forEach((other) => other.remove()) // they are in the answer of each step
+  write(note, steps.length < all ? `${steps.length} of ${all} steps of the training are in this file; the live view has the others.` : "")
   let shown = at, player = /** @type {ReturnType<typeof frames> | null} */ (null)
-  const left = steps.length < all ? `${steps.length} of ${all} steps of the training are in this file; the live view has the others. ` : ""
   const go = (/** @type {number} */ index) => {
     if (index !== shown) handOut(Object.assign(now, pictures[index]))
     shown = index
     drawTrack(track, known, index)
-    const words = said({ ...known, losses: known.losses }, index).replace(" (newest)", "")
+    const words = said(known, index).replace(" (newest)", "")
     write(where, words)
     track.slider.setAttribute("aria-valuetext", words)
-    write(note, left + (index === at || !answer ? "" : `The sentence below is about step ${steps[at].toLocaleString("en")}.`))
-    answer?.classList.toggle("gf-of-another", index !== at)
+    if (answer) answer.innerHTML = answers[index]
   }
   const stop = () => {
     player?.stop()

@@ -7,12 +7,12 @@ import { button, ROOT, running, within, write } from "./shared/dom.js"
 import { messages } from "./shared/mount.js"
 import { download } from "./shared/save.js"
 import { place } from "./scrubber_state.js"
-import { evenly, fileName, markup, placed, settings } from "./saving_state.js"
+import { evenly, fileName, grid, markup, placed, settings } from "./saving_state.js"
 
 const MOST = 3 * 2 ** 20 // characters of the frames of a training, beside the figures that are shown
 const LOOK_MS = 50
-const CONTROLS = ["scrubber", "tokens", "guess", "follow", "search", "stage", "terms", "tour", "solved", "livemap_further"] // components that are no figure
-const ASIDE = ".st-key-search_box, .st-key-stage_place, .st-key-page_line, .st-key-question_line, .st-key-own_model, .st-key-guess, .st-key-words, .st-key-code, [data-testid=stPopoverBody]"
+const CONTROLS = ["scrubber", "tokens", "guess", "follow", "search", "stage", "terms", "tour", "solved"] // components that are no figure
+const ASIDE = ".st-key-search_box, .st-key-stage_place, .st-key-page_line, .st-key-question_line, .st-key-own_model, .st-key-train_controls, .st-key-guess, .st-key-words, .st-key-code, [data-testid=stPopoverBody]"
 const EMBED = (/** @type {string} */ name, /** @type {string} */ title) =>
   `<iframe src="${name}" title="${markup(title)}" style="width: 100%; height: 900px; border: 0" loading="lazy" sandbox="allow-scripts allow-downloads allow-popups"></iframe>`
 
@@ -69,7 +69,7 @@ async function save(token, name, tell) {
   if (!answer.ok) throw Error(String(answer.status))
   const { file, saved } = await answer.json()
   saved.facts.Model ||= document.querySelector(".st-key-subject_bar p")?.textContent ?? ""
-  const frames = training && await framesOf(training, parts, tell)
+  const frames = training && parts.length ? await framesOf(training, parts, blocks.filter((block) => block.answer).map(({ html }) => html).join(""), tell) : null
   const whole = {
     ...saved, parts, blocks, frames, title: question(), address: location.href, date: new Date().toISOString().slice(0, 10),
     page: document.querySelector(".st-key-page_line h1")?.textContent ?? "", settings: values,
@@ -91,19 +91,22 @@ function gathered(root) {
     if (sent) {
       const component = sent.module.replace(/.*\//, "")
       if (component === "scrubber") training = sent.data
+      else if (sent.data.course?.on) training = sent.data.course // Home's map has its scrubber in it
       if (!CONTROLS.includes(component)) blocks.push({ part: parts.push(partOf(node, sent)) - 1 })
       return
     }
     const found = settings(/** @type {HTMLElement} */ (node))
     if (found) { values.push(found); return }
-    if (test === "stMarkdown") {
+    if (["stMarkdown", "stAlert", "stProgress"].includes(test ?? "")) {
       const html = markup(node)
       if (html) blocks.push({ html, small: !!node.querySelector("[data-testid=stCaptionContainer]"), answer: !!node.closest(".st-key-answer") })
-    } else if (test === "stMetric" || node.matches("table")) blocks.push({ html: node.matches("table") ? `<table>${markup(node)}</table>` : `<p>${[...node.children].map(markup).join(" ")}</p>` })
+    } else if (test === "stCode") blocks.push({ html: `<pre>${markup(/** @type {Element} */ (node.querySelector("code, pre")).textContent ?? "")}</pre>` })
+    else if (test === "stDataFrame") blocks.push({ html: grid(node) })
+    else if (test === "stMetric" || node.matches("table")) blocks.push({ html: node.matches("table") ? markup(node) : `<p>${[...node.children].map(markup).join(" ")}</p>` })
     else if (test === "stExpander" && node.querySelector("summary")) {
-      const inside = /** @type {Element | null} */ (node.querySelector("[data-testid=stExpanderDetails]"))
+      const inside = /** @type {Element | null} */ (node.querySelector("details[open] [data-testid=stExpanderDetails]"))
       if (!inside?.querySelector("[data-testid=stElementContainer]")) return
-      blocks.push({ html: `<h2>${markup(/** @type {Element} */ (node.querySelector("summary")))}</h2>` })
+      blocks.push({ html: `<h2>${markup(node.querySelector("summary [data-testid=stMarkdownContainer]")?.textContent ?? "")}</h2>` })
       walk(inside)
     } else [...(node.shadowRoot ? [node.shadowRoot] : []), ...node.children].forEach(walk)
   }
@@ -127,20 +130,23 @@ function partOf(node, { module, data }) {
  * The figures at other steps of the training, where they come past Streamlit: all of them, or as many as the file has room for.
  * @param {any} training what the scrubber was sent
  * @param {Part[]} parts
+ * @param {string} said the answer at the step that is shown
  * @param {(words: string) => void} tell
  */
-async function framesOf({ steps, losses, marks, shown, frames: token }, parts, tell) {
-  if (!token || steps.length < 2 || !parts.length) return null
-  const size = JSON.stringify(parts).length, at = place(steps, shown), wanted = evenly(steps.length, Math.floor(MOST / size), at), known = [], pictures = []
+async function framesOf({ steps, losses, marks, shown, frames: token }, parts, said, tell) {
+  if (steps.length < 2) return null
+  const size = JSON.stringify(parts).length, at = place(steps, shown), wanted = token ? evenly(steps.length, Math.floor(MOST / size), at) : [at], known = [], pictures = [], answers = []
   for (const index of wanted) {
     tell(`Saving … step ${wanted.indexOf(index) + 1} of ${wanted.length}`)
     const last = index === steps.length - 1
     const answer = index === at ? null : await fetch(new URL(`live/frame/${token}?step=${last ? -1 : steps[index]}`, ROOT), { cache: "no-store" })
-    const { whole, parts: sent } = answer?.status === 200 ? await answer.json() : { whole: index === at, parts: Object.fromEntries(parts.map(({ key, data }) => [key, data])) }
+    const here = { whole: index === at, parts: Object.fromEntries(parts.map(({ key, data }) => [key, data])), answer: said }
+    const { whole, parts: sent, answer: then } = answer?.status === 200 ? await answer.json() : here
     if (!whole) continue // the page differs there in more than its figures
     known.push(index)
     pictures.push(Object.fromEntries(parts.map(({ key }) => [key, sent[key]])))
+    answers.push(then.replace(/<a href="#[^"]*">(.*?)<\/a>/g, "$1").trim())
   }
   const pick = (/** @type {any[]} */ all) => known.map((index) => all[index])
-  return known.length < 2 ? null : { steps: pick(steps), losses: pick(losses), marks: marks ?? [], at: known.indexOf(at), pictures, all: steps.length }
+  return { steps: pick(steps), losses: pick(losses), marks: marks ?? [], at: known.indexOf(at), pictures, answers, all: steps.length }
 }

@@ -26,7 +26,7 @@ export const escaped = (text) => text.replace(/[&<>"]/g, (sign) => ({ "&": "&amp
 export function markup(node) {
   if (typeof node === "string") return escaped(node)
   if (node.nodeType === 3) return escaped(node.textContent ?? "")
-  if (!(node instanceof Element) || node.matches("style, script, button, svg, [data-testid=stIconMaterial], [hidden]")) return ""
+  if (!(node instanceof Element) || node.matches("style, script, button, svg, [data-testid=stIconMaterial], [role=img], [hidden]")) return ""
   if (node.matches(".katex-display, .katex")) return formula(node.querySelector("math"))
   const inner = [...node.childNodes].map(markup).join(""), tag = node.tagName.toLowerCase()
   if (tag === "br") return "<br>"
@@ -42,14 +42,32 @@ function formula(math) {
   return copy ? copy.outerHTML : ""
 }
 
+/** A number as one reads it: the canvas shows a few digits, its table all. */
+const short = (/** @type {string} */ text) => (/^-?\d+\.\d{7,}$/.test(text) ? String(Number(Number(text).toPrecision(6))) : text)
+
+/**
+ * A table that Streamlit draws as a picture: what is in sight, which it holds for who hears it, and what is not.
+ * @param {Element} node
+ */
+export function grid(node) {
+  const table = node.querySelector("canvas table"), rows = [...(table?.querySelectorAll("tr") ?? [])]
+  if (!table || !rows.length) return "<p>A table that stands here is in the live view.</p>"
+  const lines = rows.map((row) => `<tr>${[...row.children].map((cell) => `<${cell.tagName}>${markup(short(cell.textContent ?? ""))}</${cell.tagName}>`).join("")}</tr>`)
+  const beyond = [["row", "aria-rowcount", rows.length], ["column", "aria-colcount", rows[0].children.length]].flatMap(([name, all, here]) => {
+    const left = Number(table.getAttribute(String(all))) - Number(here)
+    return left > 0 ? [`${left} more ${name}${left > 1 ? "s" : ""}`] : []
+  })
+  return `<table>${lines.join("")}</table>${beyond.length ? `<p>${beyond.join(" and ")} of this table: in the live view.</p>` : ""}`
+}
+
 /**
  * What a control is called and what it stands at; null for what is none, "" where it says nothing.
  * @param {HTMLElement} node
  * @returns {[string, string] | null}
  */
 export function settings(node) {
-  const value = VALUES[node.dataset?.testid ?? ""]
-  return value ? [said(node.querySelector("[data-testid=stWidgetLabel] [data-testid=stMarkdownContainer]")), value(node)] : null
+  const value = VALUES[node.dataset?.testid ?? ""], label = node.querySelector?.("[data-testid=stWidgetLabel] [data-testid=stMarkdownContainer]")
+  return value ? [said(label) || (node.querySelector("input:not([role]), textarea")?.getAttribute("aria-label") ?? ""), value(node)] : null
 }
 
 /**

@@ -36,7 +36,7 @@ from ui.operate import patches
 log = logging.getLogger(__name__)
 
 LONGEST = 12  # characters of a step
-_FRAME = "frame"  # in the session
+FRAME = "frame"  # in the session
 _taken: contextvars.ContextVar[dict[str, Any] | None] = contextvars.ContextVar("taken", default=None)
 _offered: weakref.WeakValueDictionary[str, Frame] = weakref.WeakValueDictionary()
 
@@ -148,9 +148,9 @@ def offer(draw: Callable[[int], object], shown: int) -> str:
     """
     if not patches.holds(patches.FRAMES):
         return ""
-    held = st.session_state.get(_FRAME)
+    held = st.session_state.get(FRAME)
     token = held.token if isinstance(held, Frame) else secrets.token_urlsafe(18)
-    st.session_state[_FRAME] = _offered[token] = Frame(token, draw, shown)
+    st.session_state[FRAME] = _offered[token] = Frame(token, draw, shown)
     return token
 
 

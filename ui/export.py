@@ -47,7 +47,7 @@ PAGE = """\
 </head>
 <body>
 <script type="application/json" id="gf-saved">{{}}</script>
-<script type="text/plain" id="gf-library" data-size="{size}">{library}</script>
+<script type="text/plain" id="gf-library" data-address="{address}" data-size="{size}">{library}</script>
 <noscript>This page draws its figures with JavaScript, which is switched off here.</noscript>
 <script>{script}</script>
 </body>
@@ -121,23 +121,30 @@ def placed(file: str, saved: Mapping[str, Any]) -> str:
     return file.replace("{}</script>", f"{held}</script>", 1)
 
 
-def page(names: Iterable[str]) -> str:
+def page(names: Iterable[str], library: str = "") -> str:
     """Returns a file that draws these components as soon as the text of its element `gf-saved` is what a view
-    has (ui/assets/saved.js says what that is).
+    has (ui/assets/saved.js says what that is). `library` is the address of Plotly's library for files that
+    share it on one site; else it is in the file.
     """
-    return _page(tuple(sorted(set(names))))
+    return _page(tuple(sorted(set(names))), library)
 
 
 @lru_cache(maxsize=8)
-def _page(names: tuple[str, ...]) -> str:
-    library, packed, size = (_library(), *_packed()) if PLOT in names else ("", "", 0)
-    script = bundle.script(names)
+def _page(names: tuple[str, ...], address: str) -> str:
+    script, packed, size = bundle.script(names), "", 0
+    scripts = [_hash(script)]
+    if PLOT in names and address:
+        scripts.append("'self'")
+    elif PLOT in names:
+        packed, size = _packed()
+        scripts.append(_hash(served.library_path().read_bytes().decode("utf-8")))
     paths = (path for name in names for path in component.STYLES[name])
     styles = dict.fromkeys([*paths, *map(served.path_of, STYLES)])
     return PAGE.format(
-        policy=html.escape(POLICY.format(scripts=" ".join(map(_hash, filter(None, (script, library)))))),
+        policy=html.escape(POLICY.format(scripts=" ".join(scripts))),
         version=__version__,
         styles="\n".join((served.ROOT / f"{path}.css").read_text("utf-8") for path in styles),
+        address=html.escape(address if PLOT in names else ""),
         size=size,
         library=packed,
         script=script,
@@ -146,10 +153,6 @@ def _page(names: tuple[str, ...]) -> str:
 
 def _hash(script: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
-
-
-def _library() -> str:
-    return served.library_path().read_bytes().decode("utf-8")
 
 
 @cache

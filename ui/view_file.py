@@ -149,8 +149,7 @@ class _Seen:
         elif node.type == "bidi_component":
             self._component(node.proto, key)
         elif node.type in _VALUES:
-            label = "" if node.proto.label_visibility.value else _words(node.proto.label)
-            self.settings.append((label, _VALUES[node.type](node)))
+            self.settings.append((_words(node.proto.label), _VALUES[node.type](node)))
         elif node.type in ("markdown", "caption"):
             self._words(_markup(node.value), small=node.type == "caption", answer=answer)
         elif node.type == "metric":

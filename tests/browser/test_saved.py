@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,8 @@ import pytest
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from tests.browser.conftest import TIMEOUT_MS, person, settled
+from ui import export
+from ui.players import component, served
 from ui.views import views
 
 FIGURE = '[data-testid="stMainBlockContainer"] .gf-tools'
@@ -92,8 +95,10 @@ def saved(visitor: Visitor, address: str, folder: Path) -> File:
 
 
 @contextmanager
-def opened(browser, path: Path, kind: str = "light") -> Iterator[Any]:
-    """The file in a browser of its own, without a network; what it asks for and what goes wrong fail the test."""
+def opened(browser, path: Path, kind: str = "light", beside: tuple[str, ...] = ()) -> Iterator[Any]:
+    """The file in a browser of its own, without a network; what it asks for but the files `beside` it, and what goes
+    wrong, fail the test.
+    """
     context = browser.new_context(**KINDS[kind])
     asked: list[str] = []
     wrong: list[str] = []
@@ -109,7 +114,8 @@ def opened(browser, path: Path, kind: str = "light") -> Iterator[Any]:
         page.wait_for_selector(DRAWN, timeout=TIMEOUT_MS)
         yield page
         assert not wrong
-        assert [url[:80] for url in asked[1:] if not url.startswith(("data:", "blob:"))] == []
+        fetched = [url[:200] for url in asked[1:] if not url.startswith(("data:", "blob:"))]
+        assert fetched == [(path.parent / name).as_uri() for name in beside]
     finally:
         context.close()
 
@@ -179,6 +185,22 @@ def test_the_steps_of_a_training_travel_along(visitor: Visitor, browser, app_url
         assert "The sentence below is about step" in page.locator(".gf-note").inner_text()
         page.keyboard.press("End")
         page.wait_for_function(f"before => JSON.stringify({shown}) === JSON.stringify(before)", arg=there)
+
+
+def test_files_of_one_site_share_the_library(
+    visitor: Visitor, browser, app_url, tmp_path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = saved(visitor, f"{app_url}/residual?residual_view=norms", tmp_path)
+    monkeypatch.setattr(component, "STYLES", {"plot": tuple(map(served.path_of, (component.SAVES, "plot")))})
+    whole = export.page(["plot"], library="plotly.min.js")
+    path = tmp_path / "one.html"
+    path.write_text(
+        whole.replace("{}</script>", json.dumps(file.saved).replace("<", "\\u003c") + "</script>"), "utf-8"
+    )
+    shutil.copy(served.library_path(), tmp_path / "plotly.min.js")
+    with opened(browser, path, beside=("plotly.min.js",)) as page:
+        page.locator(".gf-figure .main-svg").first.wait_for()
+        assert table(page, "figure .gf-tools") == table(visitor.page, FIGURE)
 
 
 def test_a_text_of_a_stranger_stays_text(visitor: Visitor, browser, app_url, tmp_path) -> None:

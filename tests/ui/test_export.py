@@ -74,6 +74,16 @@ def test_its_policy_lets_its_two_scripts_run_and_nothing_be_fetched(known: None)
     assert not re.search(r'(?:src|href)="?(?:https?:)?//', page.replace(scripts[0], ""))
 
 
+def test_files_of_one_site_share_the_library(known: None) -> None:
+    page = export.page(["plot"], library="../plotly.min.js")
+    script = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)[0]
+    assert len(page) < 200_000 and 'data-address="../plotly.min.js"' in page
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}' 'self';" in html.unescape(page)
+    alone = export.page(["headgrid"], library="../plotly.min.js")  # needs no library: nothing is allowed it
+    assert "../plotly" not in alone and "script-src 'self'" not in html.unescape(alone)
+
+
 def test_the_library_comes_out_of_the_file_as_it_went_in() -> None:
     packed, size = export._packed()
     small = base64.b85decode(packed.translate(str.maketrans(",.:", "<>&")))

@@ -43,7 +43,7 @@ export async function begin(saved, components) {
   if (saved.frames) training(main, saved.frames, now)
   explained(main, saved)
   listen()
-  await library().catch(() => within(main, "p", "gf-note", "This browser is too old for the charts in this file."))
+  await library().catch(() => within(main, "p", "gf-note", "The charts of this file are not drawn: the browser is too old, or plotly.min.js did not load."))
   saved.parts.forEach(({ module, key }, i) => {
     const place = places[saved.blocks.findIndex(({ part }) => part === i)], draw = components[module.replace(/.*\//, "")]
     draws.push(() => draw({ data: now[key], parentElement: inside(place, saved.parts[i].isolated), key, module, setStateValue() {}, setTriggerValue() {} }))
@@ -89,11 +89,17 @@ function themeButton(top, app, redraw) {
 // Plotly's library ---------------------------------------------------------------------------------
 
 async function library() {
-  const packed = /** @type {HTMLElement} */ (document.getElementById("gf-library")), text = packed.textContent ?? ""
+  const held = /** @type {HTMLElement} */ (document.getElementById("gf-library")), text = held.textContent ?? "", { address, size } = held.dataset
+  if (address) return fetched(address)
   if (!text) return
-  const stream = new Blob([unpacked(text, Number(packed.dataset.size))]).stream().pipeThrough(new DecompressionStream("deflate"))
+  const stream = new Blob([unpacked(text, Number(size))]).stream().pipeThrough(new DecompressionStream("deflate"))
   document.head.append(element("script", "", await new Response(stream).text()))
-  packed.remove()
+  held.remove()
+}
+
+/** Where many files on one site share it. @param {string} address */
+function fetched(address) {
+  return new Promise((resolve, reject) => document.head.append(Object.assign(element("script"), { src: address, onload: resolve, onerror: reject })))
 }
 
 /** Bytes from base 85, as ui/export.py packs them: five digits are four bytes. @param {string} text @param {number} size */

@@ -31,7 +31,7 @@ export const escaped = (text) => text.replace(/[&<>"]/g, (sign) => ({ "&": "&amp
 export function markup(node) {
   if (typeof node === "string") return escaped(node)
   if (node.nodeType === 3) return escaped(node.textContent ?? "")
-  if (!(node instanceof Element) || node.matches("style, script, button, svg, [data-testid=stIconMaterial], [hidden]")) return ""
+  if (!(node instanceof Element) || node.matches("style, script, button, svg, [data-testid=stIconMaterial], [role=img], [hidden]")) return ""
   if (node.matches(".katex-display, .katex")) return formula(node.querySelector("math"))
   const inner = [...node.childNodes].map(markup).join(""), tag = node.tagName.toLowerCase()
   if (tag === "br") return "<br>"

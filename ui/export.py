@@ -114,10 +114,12 @@ def components(saved: Mapping[str, Any]) -> set[str]:
 
 
 def placed(file: str, saved: Mapping[str, Any]) -> str:
-    """Returns a file with what it draws in its place, as saving_state.js puts it there. Nothing in a text ends
-    the element that holds it.
+    """Returns a file with what it draws in its place, as saving_state.js puts it there. Nothing in a text
+    ends the element that holds it.
     """
-    held = json.dumps(saved, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    held = json.dumps(saved, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace(
+        "<", "\\u003c"
+    )
     return file.replace("{}</script>", f"{held}</script>", 1)
 
 

@@ -1,5 +1,5 @@
-"""A view as a file, without a browser: its page is drawn here, and what a browser would be sent goes into the file
-that the button *HTML* saves. What belongs into one, ui/assets/saving.js collects from the screen; this, from
+"""A view as a file, without a browser: its page is drawn here, and what a browser would be sent goes into the
+file that the button *HTML* saves. There ui/assets/saving.js collects it from the screen; this, from
 Streamlit's messages.
 
     begin()  # once in a process that does nothing else
@@ -12,9 +12,8 @@ import html
 import json
 import logging
 import re
-import sys
 from collections.abc import Callable, Iterator, Mapping
-from datetime import date
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -116,21 +115,23 @@ def gathered(entry: site.Entry, page: AppTest, app: str = APP) -> dict[str, Any]
     offer = page.session_state[export.OFFER]
     saved = export.saved(offer.words, offer.facts)
     saved["facts"]["Model"] = saved["facts"].get("Model") or seen.model
-    address = f"{app.rstrip('/')}/{entry.url}" + ("?" * bool(page.query_params)) + urlencode(page.query_params)
+    address = (
+        f"{app.rstrip('/')}/{entry.url}" + ("?" * bool(page.query_params)) + urlencode(page.query_params)
+    )
     return saved | {
         "parts": seen.parts,
         "blocks": seen.blocks,
         "frames": _frames(page, seen),
         "title": _words(page.header[0].value if page.header else entry.title),
         "address": address,
-        "date": date.today().isoformat(),
+        "date": datetime.now(UTC).date().isoformat(),
         "page": _words(page.title[0].value) if page.title else entry.title,
         "settings": seen.settings,
     }
 
 
 class _Seen:
-    """What is on a page, in its order."""
+    """Figures, words and settings of a page, in its order."""
 
     def __init__(self) -> None:
         self.parts: list[dict[str, Any]] = []
@@ -142,7 +143,7 @@ class _Seen:
     def walk(self, node: Any, answer: bool = False) -> None:
         """Takes a part of the page, and what is in it."""
         key = getattr(node, "key", None) or ""
-        if key in _rule("ASIDE"):
+        if key in _rules()["ASIDE"]:
             return
         if node.type == "popover":
             self.model = _words(node.proto.popover.label) if key == "subject_bar" else self.model
@@ -171,7 +172,7 @@ class _Seen:
         sent = proto.bytes.decode() if proto.WhichOneof("data") == "bytes" else json.loads(proto.json)
         if name == "scrubber":
             self.training = sent
-        if name in _rule("CONTROLS") or not sent:
+        if name in _rules()["CONTROLS"] or not sent:
             return
         self.blocks.append({"part": len(self.parts)})
         self.parts.append(
@@ -191,7 +192,7 @@ def _frames(page: AppTest, seen: _Seen) -> dict[str, Any] | None:
     at = next((i for i, step in enumerate(steps) if step >= shown != NEWEST), len(steps) - 1)
     there = {part["key"]: part["data"] for part in seen.parts}
     size = len(json.dumps(seen.parts, ensure_ascii=False, separators=(",", ":")))
-    pictures = dict(_pictures(frame, steps, evenly(len(steps), _rule("MOST") // size, at), {at: there}))
+    pictures = dict(_pictures(frame, steps, evenly(len(steps), _rules()["MOST"] // size, at), {at: there}))
     if len(pictures) < 2:
         return None
     return {
@@ -227,14 +228,17 @@ def evenly(count: int, most: int, at: int) -> list[int]:
     [0, 7, 12, 23, 35]
     """
     many = max(3, min(most, count))
-    return sorted(i for i in {at, *(int(i * (count - 1) / (many - 1) + 0.5) for i in range(many))} if i < count)
+    return sorted(
+        i for i in {at, *(int(i * (count - 1) / (many - 1) + 0.5) for i in range(many))} if i < count
+    )
 
 
 @cache
-def _rule(name: str) -> Any:
-    """Returns what saving_state.js says of that name, in the form that JSON has, too."""
+def _rules() -> Mapping[str, Any]:
+    """Returns what saving_state.js says in the form that JSON has, too, by its names."""
     text = (served.ASSETS / "saving_state.js").read_text("utf-8")
-    return json.loads(re.search(rf"^export const {name} = (\[.*?\]|\d+)", text, re.MULTILINE)[1])  # type: ignore[index]
+    said = re.findall(r"^export const ([A-Z]+) = (\[.*?\]|\d+)", text, re.MULTILINE)
+    return {name: json.loads(value) for name, value in said}
 
 
 def _markup(markdown: str) -> str:
@@ -265,13 +269,11 @@ def _table(rows: Any) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def main(address: str, target: Path) -> None:
-    """Writes the file of a view, in a process of its own; a mistake is a sentence, and code 1."""
+def save(address: str, target: Path) -> None:
+    """Writes the file of the view at an address, in a process of its own. Raises ViewFileError."""
     begin()
     try:
         target.write_text(file_of(address), "utf-8")
-    except (GlassformerError, OSError) as error:
-        sys.exit(str(error))
     finally:
         background_jobs.leave_all()
         session.close_manager()

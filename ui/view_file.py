@@ -112,8 +112,10 @@ def gathered(entry: site.Entry, page: AppTest, app: str = APP) -> dict[str, Any]
     if not seen.parts:
         why = "".join(f": {_words(each.value)}" for each in [*page.error, *page.info][:1])
         raise ViewFileError(f"{entry.title} shows no figure there that could be saved{why}")
-    offer = page.session_state[export.OFFER]
-    saved = export.saved(offer.words, offer.facts)
+    saved = export.saved({}, {})
+    if export.OFFER in page.session_state:
+        offer = page.session_state[export.OFFER]
+        saved = export.saved(offer.words, offer.facts)
     saved["facts"]["Model"] = saved["facts"].get("Model") or seen.model
     address = (
         f"{app.rstrip('/')}/{entry.url}" + ("?" * bool(page.query_params)) + urlencode(page.query_params)

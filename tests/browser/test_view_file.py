@@ -19,6 +19,7 @@ from ui.operate import patches
 VIEWS = (  # a player, a chart with the steps of its training, texts in place of a figure, a fold that is open
     "attention?attention_view=heads",
     "residual?residual_view=norms&model=timelapse",
+    "attention?attention_view=heads&model=timelapse",
     "tokens?tokens_view=compare",
     "residual?residual_view=lens&hand=true&measure=true&residual_depths=8",
 )

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import cache
 from html.parser import HTMLParser
 from importlib.util import find_spec
 from itertools import groupby
@@ -26,15 +27,16 @@ from docs.site.facts import Facts, Link
 from docs.site.views import exercises, opens, scenes
 from tests import source
 from tests.browser import view_pictures
+from tests.browser.test_saved import WITHOUT
 from tests.source import ROOT
 from tests.test_source import imports
+from ui import view_file
 from ui.players import component
 from ui.text.glossary import terms
 from ui.tour.courses import parse
 from ui.views import views
 
 APP = "https://glassformer.example"
-WITHOUT = {"courses/courses"}  # a figure that works without a server
 MOST = 2_500_000  # bytes that a page of the site fetches, compressed as a server sends them
 SITE = "https://docs.glassformer.example"
 LENS = Facts(
@@ -117,7 +119,7 @@ def test_the_figures_of_the_site_share_a_library_and_leave_out_what_its_page_say
         "words": {"What you see": "x"},
         "facts": {"Model": "m"},
     }
-    monkeypatch.setattr(live.view_file, "gathered", lambda entry, page, app: saved)
+    monkeypatch.setattr(view_file, "gathered", lambda entry, page, app: saved)
     (listed,) = (each for each in views() if each.id == "residual/lens")
     page: Any = None
     assert live.save(LENS, listed, page, APP, tmp_path)
@@ -128,9 +130,9 @@ def test_the_figures_of_the_site_share_a_library_and_leave_out_what_its_page_say
     assert f"../{library.name}" in text and len(text) < 100_000 < library.stat().st_size
 
     def refused(*_: object) -> None:
-        raise live.view_file.ViewFileError("no figure")
+        raise view_file.ViewFileError("no figure")
 
-    monkeypatch.setattr(live.view_file, "gathered", refused)
+    monkeypatch.setattr(view_file, "gathered", refused)
     assert not live.save(LENS, listed, page, APP, tmp_path)
 
 
@@ -265,21 +267,26 @@ class Html(HTMLParser):
             self.loaded += [values[name] for name in ("href", "src") if name in values]
 
 
+@cache
+def size(path: Path) -> int:
+    """The bytes of a file as a server sends it that compresses texts."""
+    data = path.read_bytes()
+    return len(data if path.suffix in (".png", ".webp") else gzip.compress(data, 6))
+
+
 def weight(page: Path, site: Path) -> int:
-    """The bytes that a browser fetches for a page and its figure, as a server sends them that compresses texts."""
-    seen, total = {page}, 0
-    waiting = [page]
+    """The bytes that a browser fetches for a page, its figure, and the search, which begins to load by itself."""
+    seen, waiting = set[Path](), [page, site / "search" / "search_index.json"]
     while waiting:
-        path = waiting.pop()
-        data = path.read_bytes()
-        total += len(data if path.suffix in (".png", ".webp") else gzip.compress(data, 6))
+        path = waiting.pop().resolve()
+        if path in seen:
+            continue
+        seen.add(path)
         if path.suffix == ".html":
-            text = data.decode("utf-8")
-            further = {target_of(link, path, site) for link in Html(path).loaded if not urlsplit(link).scheme}
-            further |= {path.parent / name for name in re.findall(r'data-address="([^"]+)"', text)}
-            waiting += [new.resolve() for new in further if new.resolve() not in seen]
-            seen |= {new.resolve() for new in further}
-    return total + len(gzip.compress((site / "search" / "search_index.json").read_bytes(), 6))
+            shared = re.findall(r'data-address="([^"]+)"', path.read_text("utf-8"))
+            links = [*Html(path).loaded, *shared]
+            waiting += [target_of(link, path, site) for link in links if not urlsplit(link).scheme]
+    return sum(map(size, seen))
 
 
 def target_of(link: str, page: Path, site: Path) -> Path:

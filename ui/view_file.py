@@ -32,6 +32,14 @@ from ui.training_step import NEWEST
 
 APP = "http://localhost:8501"  # where a copy that was started here is
 PATIENCE = 900  # seconds for a view and for what it measures, however busy the machine
+ALERTS = ("info", "warning", "error", "success")
+TOLD = (
+    "markdown",
+    "caption",
+    "progress",
+    *ALERTS,
+)  # of these a file knows whether they are the answer, or small
+ROWS = 200  # of a table that a page scrolls through
 FILE = "file"  # of a view drawn here, in place of a browser's name
 _ANCHOR = re.compile(r"\[([^\]]*)\]\(#[^)]*\)")  # links within the page, which the file has not
 _TAG = re.compile(r"<[^>]*>")
@@ -46,6 +54,16 @@ _VALUES: Mapping[str, Callable[[Any], str]] = {
     "select_slider": lambda it: " to ".join(_words(str(it.format_func(each))) for each in _each(it.value)),
     "checkbox": lambda it: "on" if it.value else "off",
     "toggle": lambda it: "on" if it.value else "off",
+}
+
+# The words of the page, as HTML.
+_MARKUP: Mapping[str, Callable[[Any], str]] = {
+    **dict.fromkeys(("markdown", "caption", *ALERTS), lambda it: _markup(it.value)),
+    "progress": lambda it: _markup(it.proto.text),
+    "metric": lambda it: f"<p>{_markup(it.label)} {html.escape(it.value)}</p>",
+    "code": lambda it: f"<pre>{html.escape(it.value)}</pre>",
+    "table": lambda it: _table(it.value),
+    "dataframe": lambda it: _grid(it.value, any(it.value.index.names)),
 }
 
 
@@ -116,7 +134,7 @@ def gathered(entry: site.Entry, page: AppTest, app: str = APP) -> dict[str, Any]
     if export.OFFER in page.session_state:
         offer = page.session_state[export.OFFER]
         saved = export.saved(offer.words, offer.facts)
-    saved["facts"]["Model"] = saved["facts"].get("Model") or seen.model
+    saved["facts"]["Model"] = saved["facts"].get("Model") or _bar(page)
     address = (
         f"{app.rstrip('/')}/{entry.url}" + ("?" * bool(page.query_params)) + urlencode(page.query_params)
     )
@@ -132,6 +150,12 @@ def gathered(entry: site.Entry, page: AppTest, app: str = APP) -> dict[str, Any]
     }
 
 
+def _bar(page: AppTest) -> str:
+    """Returns what the button says that opens the bar of the model."""
+    bars = (node for node in page.main if node.type == "popover" and node.key == "subject_bar")
+    return next((_words(node.proto.popover.label) for node in bars), "")
+
+
 class _Seen:
     """Figures, words and settings of a page, in its order."""
 
@@ -140,32 +164,26 @@ class _Seen:
         self.blocks: list[dict[str, Any]] = []
         self.settings: list[tuple[str, str]] = []
         self.training: dict[str, Any] = {}  # what the scrubber was sent
-        self.model = ""
 
     def walk(self, node: Any, answer: bool = False) -> None:
         """Takes a part of the page, and what is in it."""
         key = getattr(node, "key", None) or ""
-        if key in _rules()["ASIDE"]:
+        if key in _rules()["ASIDE"] or node.type == "popover":
             return
-        if node.type == "popover":
-            self.model = _words(node.proto.popover.label) if key == "subject_bar" else self.model
-        elif node.type == "bidi_component":
+        if node.type == "bidi_component":
             self._component(node.proto, key)
         elif node.type in _VALUES:
             self.settings.append((_words(node.proto.label), _VALUES[node.type](node)))
-        elif node.type in ("markdown", "caption"):
-            self._words(_markup(node.value), small=node.type == "caption", answer=answer)
-        elif node.type == "metric":
-            self._words(f"<p>{_markup(node.label)} {html.escape(node.value)}</p>")
-        elif node.type == "table":
-            self._words(_table(node.value))
-        else:
-            if node.type == "expander" and any(not hasattr(each, "children") for each in list(node)):
-                self._words(f"<h2>{inline(plain(node.label))}</h2>")
+        elif node.type in _MARKUP:
+            kind = {"small": node.type == "caption", "answer": answer} if node.type in TOLD else {}
+            self._say(_MARKUP[node.type](node), **kind)
+        elif node.type != "expander" or node.proto.expanded:
+            if node.type == "expander":
+                self._say(f"<h2>{html.escape(_words(node.label))}</h2>")
             for child in getattr(node, "children", {}).values():
                 self.walk(child, answer or key == "answer")
 
-    def _words(self, markup: str, **kind: bool) -> None:
+    def _say(self, markup: str, **kind: bool) -> None:
         if markup:
             self.blocks.append({"html": markup, **kind})
 
@@ -174,6 +192,8 @@ class _Seen:
         sent = proto.bytes.decode() if proto.WhichOneof("data") == "bytes" else json.loads(proto.json)
         if name == "scrubber":
             self.training = sent
+        elif isinstance(sent, dict) and (sent.get("course") or {}).get("on"):
+            self.training = sent["course"]  # Home's map has its scrubber in it
         if name in _rules()["CONTROLS"] or not sent:
             return
         self.blocks.append({"part": len(self.parts)})
@@ -183,24 +203,24 @@ class _Seen:
 
 
 def _frames(page: AppTest, seen: _Seen) -> dict[str, Any] | None:
-    """Returns the figures at the other steps of the training, as many as the file has room for; None where
-    there is nothing but them to change.
+    """Returns the figures at the other steps of the training, as many as the file has room for; None without
+    a training. Where more than figures differs, it is the step that is shown alone.
     """
     steps = seen.training.get("steps", ())
-    if not seen.training.get("frames") or len(steps) < 2:
+    if len(steps) < 2:
         return None
-    frame: frames.Frame = page.session_state[frames.FRAME]
     shown = seen.training["shown"]
     at = next((i for i, step in enumerate(steps) if step >= shown != NEWEST), len(steps) - 1)
     there = {part["key"]: part["data"] for part in seen.parts}
     size = len(json.dumps(seen.parts, ensure_ascii=False, separators=(",", ":")))
-    pictures = dict(_pictures(frame, steps, evenly(len(steps), _rules()["MOST"] // size, at), {at: there}))
-    if len(pictures) < 2:
-        return None
+    pictures = {at: there}
+    if seen.training.get("frames"):
+        wanted = evenly(len(steps), _rules()["MOST"] // size, at)
+        pictures = dict(_pictures(page.session_state[frames.FRAME], steps, wanted, pictures))
     return {
         "steps": [steps[i] for i in pictures],
         "losses": [seen.training["losses"][i] for i in pictures],
-        "marks": seen.training["marks"],
+        "marks": seen.training.get("marks") or [],
         "at": list(pictures).index(at),
         "pictures": list(pictures.values()),
         "all": len(steps),
@@ -259,6 +279,22 @@ def _number(form: str, value: Any) -> str:
 
 def _each(value: Any) -> Any:
     return value if isinstance(value, list | tuple) else [value]
+
+
+def _grid(rows: Any, indexed: bool) -> str:
+    """Returns a table (a data frame) through which a page scrolls, as HTML: its first ROWS, numbers short."""
+    shown = rows.head(ROWS).reset_index() if indexed else rows.head(ROWS)
+    lines = [
+        "".join(
+            f"<td>{html.escape(f'{value:.6g}' if isinstance(value, float) else str(value))}</td>"
+            for value in row
+        )
+        for row in shown.itertuples(index=False)
+    ]
+    head = "".join(f"<th>{html.escape(str(name))}</th>" for name in shown.columns)
+    left = len(rows) - len(shown)
+    more = f"<p>{left} more rows of this table: in the live view.</p>" if left else ""
+    return f"<table>{''.join(f'<tr>{line}</tr>' for line in (head, *lines))}</table>{more}"
 
 
 def _table(rows: Any) -> str:

@@ -22,7 +22,7 @@ from ui.players import served
 from ui.session import published
 
 LIVE = "live"  # the folder, in WORK and on the site
-HIDDEN = "header, h1, footer, .gf-words { display: none !important; } main { padding: 0; }"
+HIDDEN = "header, h1, footer, .gf-words { display: none !important; } main { padding: 0; max-width: none; }"
 LINES = {  # that Home reads here, by the model
     FIRST_MODEL: (
         "ROMEO:\nO, she d",
@@ -57,8 +57,11 @@ CHOICES: Mapping[str, tuple[Choice, ...]] = {
         for line in lines
     ),
     "train/train": tuple(
-        Choice(title, f"{title_of(LAPSE)}, at each snapshot", f"{address}&model={LAPSE}")
+        Choice(
+            title, f"{title_of(LAPSE)}, at each snapshot", f"{address}{'&' if address else '?'}model={LAPSE}"
+        )
         for title, address in (
+            ("A Transformer, with the lid off", ""),
             ("Attention of every head", "attention?attention_view=heads"),
             ("Logit lens", "residual?residual_view=lens"),
             ("Norms along the residual stream", "residual?residual_view=norms"),

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import pytest
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
-from tests.browser.conftest import TIMEOUT_MS, person, settled
+from tests.browser import training
+from tests.browser.conftest import TIMEOUT_MS, after_frames, person, settled
 from ui import export
 from ui.players import component, served
 from ui.views import views
@@ -28,6 +29,13 @@ ALWAYS = {  # with what each is opened: a grid, two kinds of player, a player be
     "shapes/pass": "light",
     "residual/norms": "dark",
 }
+FURTHER = {  # by name: settings of a view with kinds of player that none opens with
+    "arcs": "attention?measure=true&attention_as=Arcs&attention_layer=1&attention_head=0",
+    "clock": "positions?positions_view=sinusoidal&sinusoid_part=clock&sinusoid_length=32&sinusoid_width=8",
+    "cloud": "embeddings?model=shakespeare-classic&embed_view=map&embed_picture=3-D",
+    "lines": "shapes?shapes_view=pass&hand=true&shapes_step=5",
+}
+SET = {"generation/tokens": "&generation_length=30"}  # one batch: a longer text goes on coming
 WITHOUT = {  # a figure: lists, forms and tables
     *(
         "courses/courses",
@@ -40,6 +48,7 @@ WITHOUT = {  # a figure: lists, forms and tables
     *("reference/quick", "reference/export"),
 }
 MOST = {True: 2_000_000, False: 400_000}  # bytes of a file, with a chart and without; what was sent apart
+WIDER = "document.documentElement.scrollWidth - innerWidth"
 CONTRACTS = Path(__file__).parent / "saved.json"  # the fields of what each component is sent
 HOSTILE = (
     "</script><script>window.met=1</script><!--<script> \"'&\u2028 \U0001f469\u200d\U0001f680 שלום ${x} $& {}"
@@ -76,11 +85,12 @@ def visitor(browser) -> Iterator[Visitor]:
 
 
 def saved(visitor: Visitor, address: str, folder: Path) -> File:
-    """Opens a view, presses the button beside CSV, and has the file."""
+    """Opens a view, or takes that which is open, presses the button beside CSV, and has the file."""
     page = visitor.page
-    page.goto("about:blank")
-    visitor.sent.clear()
-    page.goto(address)
+    if address:
+        page.goto("about:blank")
+        visitor.sent.clear()
+        page.goto(address)
     page.locator(FIGURE).first.wait_for(state="attached")
     settled(page)
     page.locator(f"{FIGURE} {HTML}").first.evaluate("button => button.click()")
@@ -132,17 +142,43 @@ def table(page, place: str) -> str | None:
 
 
 @pytest.mark.parametrize(
-    "listed",
+    ("name", "address"),
     [
-        pytest.param(each, id=each.id, marks=[] if each.id in ALWAYS else pytest.mark.exhaustive)
-        for each in views()
-        if each.id not in WITHOUT
+        pytest.param(name, address, id=name, marks=[] if name in ALWAYS else pytest.mark.exhaustive)
+        for name, address in [
+            *((each.id, each.address() + SET.get(each.id, "")) for each in views() if each.id not in WITHOUT),
+            *FURTHER.items(),
+        ]
     ],
 )
 def test_a_saved_view_has_the_numbers_of_the_app_and_asks_nobody(
-    listed, visitor: Visitor, browser, app_url, tmp_path
+    name: str, address: str, visitor: Visitor, browser, app_url, tmp_path
 ) -> None:
-    file = saved(visitor, f"{app_url}/{listed.address()}", tmp_path)
+    file = saved(visitor, f"{app_url}/{address}", tmp_path)
+    as_it_was(file, visitor, browser, ALWAYS.get(name))
+
+
+@pytest.mark.exhaustive
+def test_a_run_is_saved_with_its_curve_and_all_that_it_wrote(
+    visitor: Visitor, browser, app_url, tmp_path
+) -> None:
+    page = visitor.page
+    training.begun(page, app_url, training.LINK.replace("steps=400", "steps=60"))
+    training.ended(page)
+    file = saved(visitor, page.url, tmp_path)
+    as_it_was(file, visitor, browser)
+    with opened(browser, file.path) as page:
+        slider, where = page.get_by_label("Go back through the samples"), page.locator(".gf-samples output")
+        assert "step 60 (newest)" in where.inner_text()
+        slider.fill("0")
+        assert "step 0" in where.inner_text()
+        assert page.locator(".gf-samples-texts pre").inner_text().strip()
+
+
+def as_it_was(file: File, visitor: Visitor, browser, kind: str | None = None) -> None:
+    """Checks the file of the view on the visitor's screen, opened in a browser of that kind, or as it changes from one
+    to another.
+    """
     contracts = json.loads(CONTRACTS.read_text("utf-8"))
     parts = {part["key"]: part for part in file.saved["parts"]}
     assert parts
@@ -157,14 +193,66 @@ def test_a_saved_view_has_the_numbers_of_the_app_and_asks_nobody(
         < MOST[any(part["module"].endswith("/plot") for part in parts.values())]
     )
     before = table(visitor.page, FIGURE)
-    for kind in (ALWAYS[listed.id],) if listed.id in ALWAYS else KINDS:
-        with opened(browser, file.path, kind) as page:
-            assert page.locator("h1").inner_text() == file.saved["title"]
-            said = [block["html"] for block in file.saved["blocks"] if block.get("answer")]
-            assert page.locator(".gf-answer").count() == len(said)
-            assert table(page, "figure .gf-tools") == before
-            wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
-            assert wide <= 0, f"it is {wide} pixels wider than the screen"
+    with opened(browser, file.path, kind or "light") as page:
+        assert page.locator("h1").inner_text() == file.saved["title"]
+        said = [block["html"] for block in file.saved["blocks"] if block.get("answer")]
+        assert page.locator(".gf-answer").count() == len(said)
+        if kind is None:  # light, then dark, then as wide as a phone
+            assert page.evaluate(WIDER) <= 0
+            page.get_by_role("button", name="Dark page").click()
+            page.set_viewport_size(PHONE["viewport"])
+            after_frames(page)
+            assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+        assert table(page, "figure .gf-tools") == before
+        assert page.get_by_text("stay as they were saved").count() == 0, "said before anything was changed"
+        wide = page.evaluate(WIDER)
+        assert wide <= 0, f"it is {wide} pixels wider than the screen"
+
+
+@pytest.mark.exhaustive
+def test_a_control_that_needs_the_server_is_not_drawn_and_what_was_written_in_batches_is_whole(
+    visitor: Visitor, browser, app_url, tmp_path
+) -> None:
+    page = visitor.page
+    address = f"{app_url}/generation?generation_view=tokens&generation_length=100&generation_seed=5"
+    page.goto(address)
+    page.locator(".gf-writer .gf-steps button").last.click()
+    page.locator(".gf-writer[data-at='100']").wait_for()
+    file = saved(visitor, "", tmp_path)
+    (part,) = file.saved["parts"]
+    assert part["data"]["from"] == 0 and len(json.loads(part["data"]["nodes"])) == 100
+    with opened(browser, file.path) as page:
+        assert page.locator(".gf-writer").get_attribute("data-at") == "100"
+        assert page.locator(".gf-writer-row").count() > 1
+        assert page.locator(".gf-writer-other, .gf-writer-list button").locator("visible=true").count() == 0
+        assert table(page, "figure .gf-tools") == table(visitor.page, FIGURE)
+
+
+@pytest.mark.exhaustive
+def test_what_follows_a_choice_only_in_the_app_is_said(visitor: Visitor, browser, app_url, tmp_path) -> None:
+    file = saved(visitor, f"{app_url}/attention?model=shakespeare-classic", tmp_path)
+    with opened(browser, file.path) as page:
+        head = page.locator(".gf-head:not([aria-pressed=true])").first.element_handle()
+        head.click()
+        page.get_by_text("stay as they were saved").wait_for()
+        after_frames(page, 120)
+        assert head.get_attribute("aria-pressed") == "true", "nobody undoes it"
+
+
+def test_the_living_map_goes_through_its_training(visitor: Visitor, browser, app_url, tmp_path) -> None:
+    file = saved(visitor, f"{app_url}/?model=timelapse&text=hark,+hark,+har", tmp_path)
+    frames = file.saved["frames"]
+    assert len(frames["steps"]) > 30 and frames["at"] == len(frames["steps"]) - 1
+    with opened(browser, file.path) as page:
+        summary = page.locator(".gf-live-summary")
+        there = summary.inner_text()
+        page.get_by_role("slider", name="Training step of the model shown").focus()
+        page.keyboard.press("Home")
+        page.wait_for_function(
+            "before => document.querySelector('.gf-live-summary').innerText !== before", arg=there
+        )
+        assert "step 0" in summary.inner_text()
+        assert "The sentence below is about step" in page.locator(".gf-note").inner_text()
 
 
 def test_the_steps_of_a_training_travel_along(visitor: Visitor, browser, app_url, tmp_path) -> None:

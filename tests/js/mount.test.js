@@ -2,8 +2,8 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { running } from "../../ui/assets/shared/dom.js"
-import { component, handOut, inTurn } from "../../ui/assets/shared/mount.js"
+import { alone, running } from "../../ui/assets/shared/dom.js"
+import { component, handOut, inTurn, messages } from "../../ui/assets/shared/mount.js"
 
 // The server rests, and the entry of the menu that is lit leads to `lit`.
 let lit = "/tokens"
@@ -35,6 +35,17 @@ test("it is made once and told of every message", () => {
   assert.deepEqual(sent, ["first a", "second b"]) // through what the newest message brought
 })
 
+test("in a saved file nobody is waited for: what a component has to say is said at once", () => {
+  const { sent, tell } = staged(), document = globalThis.document
+  globalThis.document = { querySelector: () => ({ getAttribute: () => "saved" }) }
+  assert.equal(alone(), true)
+  assert.equal(running(), true) // no answer comes that would undo what was chosen
+  tell("a")
+  globalThis.document = document
+  assert.equal(alone(), false)
+  assert.deepEqual(sent, ["first a"])
+})
+
 test("while another page is asked for, the server counts as at work, though it has not begun; but not for ever", (t) => {
   assert.equal(running(), false)
   lit = "/positions" // a click on the menu lights its entry before the address changes
@@ -49,6 +60,15 @@ test("while another page is asked for, the server counts as at work, though it h
   lit = "" // the menu is not there
   assert.equal(running(), false)
   lit = globalThis.location.pathname = "/tokens"
+})
+
+test("what a component was sent is held for a saved file; one that is told only what is new says all of it", () => {
+  const { tell, root } = staged(), all = []
+  tell("a")
+  assert.equal(messages.get(root).data, "a")
+  const piecewise = component({ create: () => ({ root, whole: () => all.join("") }), update: (_, data) => { all.push(data) } })
+  for (const data of ["b", "c"]) piecewise({ data, parentElement: { isConnected: true, data }, key: "p", setStateValue() {}, setTriggerValue() {} })
+  assert.equal(messages.get(root).data, "bc")
 })
 
 test("without data there is nothing", () => {

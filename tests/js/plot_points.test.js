@@ -3,7 +3,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { moved, pixel, read, snapped, valueAt, written } from "../../ui/assets/plot_points.js"
+import { movable, moved, pixel, read, snapped, valueAt, written } from "../../ui/assets/plot_points.js"
 
 const MOVES = { step: 0.1, far: 0.5, reach: 2, name: "Example", hint: "" }
 
@@ -30,4 +30,12 @@ test("pixels and values are one another's inverse, on an axis turned round too",
 test("points are written as the server reads them", () => {
   assert.equal(written([[-1.5, 1], [0.1, 0]]), "-1.5 1, 0.1 0")
   assert.deepEqual(read(["-1.5 1", "0.1 0"]), [[-1.5, 1], [0.1, 0]])
+})
+
+test("points move where a server draws what follows, and in no saved file", () => {
+  const trace = { meta: { moves: MOVES } }, message = { figure: { data: [{}, trace] } }, state = (now) => { globalThis.document = { querySelector: () => ({ getAttribute: () => now }) } }
+  state("notRunning")
+  assert.equal(movable(message), trace)
+  state("saved")
+  assert.ok(!movable(message))
 })

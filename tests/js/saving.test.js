@@ -2,8 +2,9 @@
 
 import assert from "node:assert/strict"
 import { test } from "node:test"
+import { sealed } from "../../pages/output/generation/writer_state.js"
 import { unpacked } from "../../ui/assets/saved.js"
-import { evenly, fileName, markup, placed } from "../../ui/assets/saving_state.js"
+import { evenly, fileName, grid, markup, placed } from "../../ui/assets/saving_state.js"
 
 test("no text ends the element that holds it, and each comes out as it went in", () => {
   for (const title of ["</script><script>alert(1)</script>", "<!--<script>", "$& $` $' $$ {}</script>", "\u2028 \" ' \\ 👩‍🚀 שלום", "x".repeat(10000)]) {
@@ -22,6 +23,21 @@ test("steps that have room stand evenly, with the first, the last and the one th
   assert.deepEqual(evenly(5, 99, 2), [0, 1, 2, 3, 4])
   assert.deepEqual(evenly(36, 4, 7), [0, 7, 12, 23, 35])
   assert.deepEqual(evenly(2, 0, 0), [0, 1])
+})
+
+test("of a table that is drawn as a picture the file has the rows in sight, and says how many are not", () => {
+  const row = (...cells) => ({ children: cells.map((textContent) => ({ tagName: "TD", textContent })) })
+  const table = (rows, all, columns) => ({
+    querySelector: () => rows && { querySelectorAll: () => rows, getAttribute: (name) => ({ "aria-rowcount": String(all), "aria-colcount": String(columns) })[name] },
+  })
+  assert.equal(grid(table([row("a", "<b>"), row("1", "2.7873688083496395")], 2, 2)), "<table><tr><TD>a</TD><TD>&lt;b&gt;</TD></tr><tr><TD>1</TD><TD>2.78737</TD></tr></table>")
+  assert.match(grid(table([row("a"), row("1")], 9, 2)), /7 more rows and 1 more column of this table: in the live view/)
+  for (const rows of [null, []]) assert.equal(grid(table(rows, 9, 2)), "<p>A table that stands here is in the live view.</p>")
+})
+
+test("a branch that goes on ends where it was saved", () => {
+  const self = { nodes: [{ parent: null }, { parent: 0 }, { parent: 0 }], leaves: [1, 2] }
+  assert.deepEqual(sealed(self, { 1: [1, "stop"] }), { 1: [1, "stop"], 2: [2, "saved"] })
 })
 
 test("a file is called after its question", () => {

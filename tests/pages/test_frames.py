@@ -70,6 +70,25 @@ def test_its_components_get_what_the_page_sends_them(listed: Listed) -> None:
             assert json.loads(json.dumps(part)) in there, f"{key} at step {step}"
 
 
+def test_the_living_map_at_another_step_is_the_page_s_there() -> None:
+    page = opened("app.py", model=MODEL)
+    (course,) = [data["course"] for data in sent(page) if isinstance(data, dict) and "course" in data]
+    frame, before = frame_of(page), held(page)
+    assert course["frames"] == frame.token
+    for step in (course["steps"][0], course["steps"][12]):
+        drawn = frame.at(step)
+        assert held(page) == before, "the session is the tab's"
+        page.session_state["step_shown"] = Shown(MODEL, step, moved=True)
+        (there,) = [data for data in sent(ran(page)) if isinstance(data, dict) and "course" in data]
+        assert drawn["whole"] and drawn["parts"].keys() == {"living_map"}
+        part = json.loads(json.dumps(drawn["parts"]["living_map"]))
+        assert {**part, "course": {**part["course"], "frames": frame.token}} == there
+        page.session_state["step_shown"] = Shown(MODEL, NEWEST, moved=True)
+        frame, before = frame_of(ran(page)), held(page)
+    with pytest.raises(frames.PageNeededError):
+        frame.at(7)  # no snapshot
+
+
 def made_up() -> None:
     """A view whose figure is always another, and whose caption is from step 5 on."""
     import streamlit as st

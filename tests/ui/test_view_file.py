@@ -64,3 +64,8 @@ def test_an_address_may_be_copied_whole() -> None:
     entry, query = view_file.parsed("http://localhost:8501/attention?attention_view=heads&text=a%26b")
     assert (entry.url, query) == ("attention", {"attention_view": "heads", "text": "a&b"})
     assert view_file.parsed("http://localhost:8501")[0].url == ""
+
+
+def test_where_no_server_runs_a_visitor_has_no_address() -> None:
+    """Streamlit would be asked for it, when a view is drawn at another step."""
+    assert session.address() == ""

@@ -2,7 +2,7 @@
 // Points of a figure that a hand or the arrow keys move: a button lies over each. Their trace says so in its `meta.moves`; see
 // pages/lab/after/in_context_learning.py. The server is sent all points as one text, "x y, x y", and draws them where they are then.
 
-import { resize, within } from "./shared/dom.js"
+import { alone, resize, within } from "./shared/dom.js"
 import { asker } from "./shared/play.js"
 
 /** @typedef {{ step: number, far: number, reach: number, name: string, hint: string }} Moves how far a key moves a point, and how far with Shift */
@@ -39,8 +39,8 @@ export const written = (/** @type {Point[]} */ points) => points.map((point) => 
 /** The points of a trace, from the text that each sends when it is clicked. */
 export const read = (/** @type {string[]} */ texts) => texts.map((text) => /** @type {Point} */ (text.split(" ").map(Number)))
 
-/** The trace of a figure whose points move, if there is one. */
-export const movable = (/** @type {any} */ message) => message.figure.data.find((/** @type {any} */ trace) => trace.meta?.moves)
+/** The trace of a figure whose points move, if there is one; in a saved file nobody would draw what follows. */
+export const movable = (/** @type {any} */ message) => !alone() && message.figure.data.find((/** @type {any} */ trace) => trace.meta?.moves)
 
 /**
  * The handles of a figure. `received` says that a message has come, `place` that the figure has been drawn.

@@ -29,6 +29,7 @@ import { back, figureAt, fill } from "./stage_full.js"
 
 const ROWS = 200 // of a table on the page; its file has all
 const PLAY_MS = 350
+const STAYS = "The sentence and other figures stay as they were saved. The live view follows what you change here."
 const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%:()*+-;,=.?@^_`{|}~"
 
 /** Draws the page. @param {Saved} saved @param {Record<string, Draw>} components */
@@ -46,7 +47,8 @@ export async function begin(saved, components) {
   await library().catch(() => within(main, "p", "gf-note", "The charts of this file are not drawn: the browser is too old, or plotly.min.js did not load."))
   saved.parts.forEach(({ module, key }, i) => {
     const place = places[saved.blocks.findIndex(({ part }) => part === i)], draw = components[module.replace(/.*\//, "")]
-    draws.push(() => draw({ data: now[key], parentElement: inside(place, saved.parts[i].isolated), key, module, setStateValue() {}, setTriggerValue() {} }))
+    const told = () => write(place.nextElementSibling ?? within(/** @type {Element} */ (place.parentElement), "p", "gf-note", "", { role: "status" }), STAYS)
+    draws.push(() => draw({ data: now[key], parentElement: inside(place, saved.parts[i].isolated), key, module, setStateValue: told, setTriggerValue: told }))
   })
   draws.forEach((draw) => draw())
   tabled(/** @type {HTMLElement} */ (main.querySelector(".gf-tables")))
@@ -121,15 +123,16 @@ function training(main, known, now) {
   const play = within(root, "button", "gf-scrub-play"), where = element("output", "gf-scrub-where"), note = element("p", "gf-note", "", { role: "status" })
   root.append(track.root, where)
   const [answer] = main.getElementsByClassName("gf-answer")
-  main.insertBefore(root, answer ?? null)
-  root.after(note)
+  main.insertBefore(note, answer ?? null)
+  if (steps.length < 2) return write(note, `This is step ${steps[at].toLocaleString("en")} of the training. The live view has the other ${all - 1}.`)
+  note.before(root)
   let shown = at, player = /** @type {ReturnType<typeof frames> | null} */ (null)
   const left = steps.length < all ? `${steps.length} of ${all} steps of the training are in this file; the live view has the others. ` : ""
   const go = (/** @type {number} */ index) => {
     if (index !== shown) handOut(Object.assign(now, pictures[index]))
     shown = index
     drawTrack(track, known, index)
-    const words = said({ ...known, losses: known.losses }, index).replace(" (newest)", "")
+    const words = said(known, index).replace(" (newest)", "")
     write(where, words)
     track.slider.setAttribute("aria-valuetext", words)
     write(note, left + (index === at || !answer ? "" : `The sentence below is about step ${steps[at].toLocaleString("en")}.`))

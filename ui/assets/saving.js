@@ -7,7 +7,7 @@ import { button, ROOT, running, within, write } from "./shared/dom.js"
 import { messages } from "./shared/mount.js"
 import { download } from "./shared/save.js"
 import { place } from "./scrubber_state.js"
-import { ASIDE, CONTROLS, evenly, fileName, markup, MOST, placed, settings } from "./saving_state.js"
+import { ASIDE, CONTROLS, evenly, fileName, grid, markup, MOST, placed, settings } from "./saving_state.js"
 
 const LOOK_MS = 50
 const NO_PART = [...ASIDE.map((key) => `.st-key-${key}`), "[data-testid=stPopoverBody]"].join()
@@ -67,7 +67,7 @@ async function save(token, name, tell) {
   if (!answer.ok) throw Error(String(answer.status))
   const { file, saved } = await answer.json()
   saved.facts.Model ||= document.querySelector(".st-key-subject_bar p")?.textContent ?? ""
-  const frames = training && await framesOf(training, parts, tell)
+  const frames = training && parts.length ? await framesOf(training, parts, tell) : null
   const whole = {
     ...saved, parts, blocks, frames, title: question(), address: location.href, date: new Date().toISOString().slice(0, 10),
     page: document.querySelector(".st-key-page_line h1")?.textContent ?? "", settings: values,
@@ -89,19 +89,22 @@ function gathered(root) {
     if (sent) {
       const component = sent.module.replace(/.*\//, "")
       if (component === "scrubber") training = sent.data
+      else if (sent.data.course?.on) training = sent.data.course // Home's map has its scrubber in it
       if (!CONTROLS.includes(component)) blocks.push({ part: parts.push(partOf(node, sent)) - 1 })
       return
     }
     const found = settings(/** @type {HTMLElement} */ (node))
     if (found) { values.push(found); return }
-    if (test === "stMarkdown") {
+    if (["stMarkdown", "stAlert", "stProgress"].includes(test ?? "")) {
       const html = markup(node)
       if (html) blocks.push({ html, small: !!node.querySelector("[data-testid=stCaptionContainer]"), answer: !!node.closest(".st-key-answer") })
-    } else if (test === "stMetric" || node.matches("table")) blocks.push({ html: node.matches("table") ? `<table>${markup(node)}</table>` : `<p>${[...node.children].map(markup).join(" ")}</p>` })
+    } else if (test === "stCode") blocks.push({ html: `<pre>${markup(/** @type {Element} */ (node.querySelector("code, pre")).textContent ?? "")}</pre>` })
+    else if (test === "stDataFrame") blocks.push({ html: grid(node) })
+    else if (test === "stMetric" || node.matches("table")) blocks.push({ html: node.matches("table") ? markup(node) : `<p>${[...node.children].map(markup).join(" ")}</p>` })
     else if (test === "stExpander" && node.querySelector("summary")) {
-      const inside = /** @type {Element | null} */ (node.querySelector("[data-testid=stExpanderDetails]"))
+      const inside = /** @type {Element | null} */ (node.querySelector("details[open] [data-testid=stExpanderDetails]"))
       if (!inside?.querySelector("[data-testid=stElementContainer]")) return
-      blocks.push({ html: `<h2>${markup(/** @type {Element} */ (node.querySelector("summary")))}</h2>` })
+      blocks.push({ html: `<h2>${markup(node.querySelector("summary [data-testid=stMarkdownContainer]")?.textContent ?? "")}</h2>` })
       walk(inside)
     } else [...(node.shadowRoot ? [node.shadowRoot] : []), ...node.children].forEach(walk)
   }
@@ -128,8 +131,8 @@ function partOf(node, { module, data }) {
  * @param {(words: string) => void} tell
  */
 async function framesOf({ steps, losses, marks, shown, frames: token }, parts, tell) {
-  if (!token || steps.length < 2 || !parts.length) return null
-  const size = JSON.stringify(parts).length, at = place(steps, shown), wanted = evenly(steps.length, Math.floor(MOST / size), at), known = [], pictures = []
+  if (steps.length < 2) return null
+  const size = JSON.stringify(parts).length, at = place(steps, shown), wanted = token ? evenly(steps.length, Math.floor(MOST / size), at) : [at], known = [], pictures = []
   for (const index of wanted) {
     tell(`Saving … step ${wanted.indexOf(index) + 1} of ${wanted.length}`)
     const last = index === steps.length - 1
@@ -140,5 +143,5 @@ async function framesOf({ steps, losses, marks, shown, frames: token }, parts, t
     pictures.push(Object.fromEntries(parts.map(({ key }) => [key, sent[key]])))
   }
   const pick = (/** @type {any[]} */ all) => known.map((index) => all[index])
-  return known.length < 2 ? null : { steps: pick(steps), losses: pick(losses), marks: marks ?? [], at: known.indexOf(at), pictures, all: steps.length }
+  return { steps: pick(steps), losses: pick(losses), marks: marks ?? [], at: known.indexOf(at), pictures, all: steps.length }
 }

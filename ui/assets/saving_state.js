@@ -2,8 +2,8 @@
 // What a saved view is made of, from the page's elements: words as plain markup, settings as they stand. See saving.js.
 
 // ui/view_file.py, which saves a view without a browser, reads these three here.
-export const CONTROLS = ["scrubber", "tokens", "guess", "follow", "search", "stage", "terms", "tour", "solved", "livemap_further"] // components that are no figure
-export const ASIDE = ["search_box", "stage_place", "page_line", "question_line", "own_model", "guess", "words", "code"] // containers whose words are not the view's
+export const CONTROLS = ["scrubber", "tokens", "guess", "follow", "search", "stage", "terms", "tour", "solved"] // components that are no figure
+export const ASIDE = ["search_box", "stage_place", "page_line", "question_line", "own_model", "train_controls", "guess", "words", "code"] // containers whose words are not the view's
 export const MOST = 3145728 // characters of the frames of a training, beside the figures that are shown
 
 const TAGS = new Set("P STRONG EM B I CODE UL OL LI BR SUP SUB H3 H4 H5 BLOCKQUOTE TABLE THEAD TBODY TR TH TD".split(" "))
@@ -47,14 +47,32 @@ function formula(math) {
   return copy ? copy.outerHTML : ""
 }
 
+/** A number as one reads it: the canvas shows a few digits, its table all. */
+const short = (/** @type {string} */ text) => (/^-?\d+\.\d{7,}$/.test(text) ? String(Number(Number(text).toPrecision(6))) : text)
+
+/**
+ * A table that Streamlit draws as a picture: what is in sight, which it holds for who hears it, and what is not.
+ * @param {Element} node
+ */
+export function grid(node) {
+  const table = node.querySelector("canvas table"), rows = [...(table?.querySelectorAll("tr") ?? [])]
+  if (!table || !rows.length) return "<p>A table that stands here is in the live view.</p>"
+  const lines = rows.map((row) => `<tr>${[...row.children].map((cell) => `<${cell.tagName}>${markup(short(cell.textContent ?? ""))}</${cell.tagName}>`).join("")}</tr>`)
+  const beyond = [["row", "aria-rowcount", rows.length], ["column", "aria-colcount", rows[0].children.length]].flatMap(([name, all, here]) => {
+    const left = Number(table.getAttribute(String(all))) - Number(here)
+    return left > 0 ? [`${left} more ${name}${left > 1 ? "s" : ""}`] : []
+  })
+  return `<table>${lines.join("")}</table>${beyond.length ? `<p>${beyond.join(" and ")} of this table: in the live view.</p>` : ""}`
+}
+
 /**
  * What a control is called and what it stands at; null for what is none, "" where it says nothing.
  * @param {HTMLElement} node
  * @returns {[string, string] | null}
  */
 export function settings(node) {
-  const value = VALUES[node.dataset?.testid ?? ""]
-  return value ? [said(node.querySelector("[data-testid=stWidgetLabel] [data-testid=stMarkdownContainer]")), value(node)] : null
+  const value = VALUES[node.dataset?.testid ?? ""], label = node.querySelector?.("[data-testid=stWidgetLabel] [data-testid=stMarkdownContainer]")
+  return value ? [said(label) || (node.querySelector("input:not([role]), textarea")?.getAttribute("aria-label") ?? ""), value(node)] : null
 }
 
 /**

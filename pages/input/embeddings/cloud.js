@@ -2,7 +2,7 @@
 // Tokens in three dimensions as SVG, turned by dragging, the arrow keys or two sliders. See pages/input/embeddings/cloud.py.
 
 import { level } from "../../../ui/assets/shared/colours.js"
-import { around, vector, within } from "../../../ui/assets/shared/dom.js"
+import { alone, around, vector, within } from "../../../ui/assets/shared/dom.js"
 import { component } from "../../../ui/assets/shared/mount.js"
 import { saveTools } from "../../../ui/assets/shared/save.js"
 import { sideOf, themed } from "../../../ui/assets/shared/theme.js"
@@ -95,7 +95,7 @@ function changed(self) {
 function tell(self, index = undefined) {
   const d = self.data
   const i = index === undefined ? d.chosen : Number(index)
-  self.said.textContent = `“${d.words[i]}”, id ${d.ids[i]}, ${d.names[d.classes[i]]}${i === d.chosen ? ". Drag to rotate, or use the arrow keys; click a token to choose it." : ""}`
+  self.said.textContent = `“${d.words[i]}”, id ${d.ids[i]}, ${d.names[d.classes[i]]}${i !== d.chosen ? "" : `. Drag to rotate, or use the arrow keys${alone() ? "" : "; click a token to choose it"}.`}`
 }
 
 function shape(symbol, size, parent, attributes) {

@@ -1,7 +1,7 @@
 // @ts-check
 // One text through an encoder, a decoder and an encoder-decoder, step by step. See pages/models/families/trained_models.py.
 
-import { around, resize, within, write } from "../../../ui/assets/shared/dom.js"
+import { alone, around, resize, within, write } from "../../../ui/assets/shared/dom.js"
 import { target } from "../../../ui/assets/shared/keys.js"
 import { component } from "../../../ui/assets/shared/mount.js"
 import { asker } from "../../../ui/assets/shared/play.js"
@@ -63,7 +63,7 @@ function column(self, index) {
     const found = at(event)
     if (!found) return
     if (event.type === "click" && made.touched) made.touched = false // a tap on a blank points at it, as a mouse would; the next one is the click
-    else if (self.data.columns[index].family === "encoder") { made.stop = found.place; hide(self, found.place) }
+    else if (self.data.columns[index].family === "encoder" && !alone()) { made.stop = found.place; hide(self, found.place) }
     else if (found.said >= 0) { made.pointed = found.said; draw(self) }
   }
   body.addEventListener("click", press)
@@ -102,7 +102,7 @@ function spell(row, sizes) {
 }
 
 function drawColumn(self, made, told) {
-  const encoder = told.family === "encoder"
+  const encoder = told.family === "encoder" && !alone() // the server reads it again without the letters that are hidden
   write(made.title, told.title)
   write(made.does, told.does)
   made.root.classList.toggle("gf-three-cannot", told.cannot !== null)

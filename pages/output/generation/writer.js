@@ -3,14 +3,14 @@
 // everything over tokens that are already here happens in the browser. See pages/output/generation/token_by_token.py and session.py;
 // writer_draw.js puts it on the screen.
 
-import { around, within } from "../../../ui/assets/shared/dom.js"
+import { alone, around, within } from "../../../ui/assets/shared/dom.js"
 import { component } from "../../../ui/assets/shared/mount.js"
 import { frames, still } from "../../../ui/assets/shared/play.js"
 import { saveTools } from "../../../ui/assets/shared/save.js"
 import { createBar } from "../../../ui/assets/shared/stepper.js"
 import { paint } from "../../../ui/assets/shared/theme.js"
 import { copy, draw, hover, label, legend, table } from "./writer_draw.js"
-import { ended, known, pathOf } from "./writer_state.js"
+import { ended, known, pathOf, sealed } from "./writer_state.js"
 
 /**
  * What is sent.
@@ -74,7 +74,7 @@ function create(place) {
     other: find("form input"), answer: find(".gf-writer-answer"),
     session: null, nodes: [], words: {}, prompt: [], leaves: [], ends: {}, leaf: null, at: 0, path: [], cells: [], move: -1, hover: -1, panelOf: "", treeOf: "",
     client: Math.random().toString(36).slice(2, 10), asks: 0, waiting: null, queue: [], told: "", timer: 0, retry: 0, playing: null, toEnd: false,
-    stepping: false, todo: 0, side: 0,
+    stepping: false, todo: 0, side: 0, whole: (data) => whole(self, data),
   }
   self.does = {
     step: (at) => step(self, at),
@@ -183,7 +183,7 @@ function rest(self) {
 }
 
 function pump(self, rested) {
-  if (self.waiting || !self.session) return
+  if (self.waiting || !self.session || alone()) return
   const wanted = self.toEnd ? self.length : Math.min(self.length, self.at + (self.playing ? AHEAD : AHEAD / 4))
   const at = `${self.session} ${self.leaf} ${self.at}`
   if (self.todo) send(self, { do: "more" })
@@ -214,18 +214,19 @@ function take(self, data) {
   }
   if (data.prompt && String(data.prompt) !== String(self.prompt)) self.prompt = data.prompt
   Object.assign(self.words, data.words)
-  JSON.parse(data.nodes).forEach(([parent, token, drawn, begin, log, q, list], i) => {
+  JSON.parse(data.nodes).forEach((sent, i) => {
+    const [parent, token, drawn, begin, log, q, list] = sent
     if (data.from + i !== self.nodes.length) return
     const others = []
     for (let j = 0; j < list.length; j += 3) others.push({ token: list[j], p: list[j + 1], q: list[j + 2] })
-    self.nodes.push({ parent: parent < 0 ? null : parent, token, drawn, begin, log: log ?? NaN, p: log === null ? NaN : Math.exp(log), q, others, seen: false })
+    self.nodes.push({ parent: parent < 0 ? null : parent, token, drawn, begin, log: log ?? NaN, p: log === null ? NaN : Math.exp(log), q, others, seen: false, sent })
   })
   if (self.waiting && data.asked === self.waiting.id) { self.waiting = null; clearTimeout(self.retry) }
   if (data.from > self.nodes.length) return send(self, { do: "look" }) // told of another page's asking: what is missing comes with the answer
   self.leaves = data.leaves.filter((leaf) => leaf < self.nodes.length)
-  Object.assign(self, { ends: data.ends, length: data.length, stopAt: data.stop, context: data.context, vocab: data.vocab })
+  Object.assign(self, { ends: alone() ? sealed(self, data.ends) : data.ends, length: data.length, stopAt: data.stop, context: data.context, vocab: data.vocab })
   if (self.fresh && !data.fresh) self.nodes.forEach((node) => { node.seen = true }) // they were there before this page was
-  self.todo = data.todo
+  self.todo = alone() ? 0 : data.todo
   const moved = data.move !== self.move
   if (moved || self.leaf === null) {
     self.move = data.move
@@ -238,13 +239,16 @@ function take(self, data) {
   self.answer.textContent = data.said
   const first = self.fresh
   self.fresh = self.fresh && data.todo > 0
-  self.at = Math.min(self.at, known(self))
+  self.at = moved && alone() ? known(self) : Math.min(self.at, known(self)) // a saved file shows all of it
   show(self, self.toEnd ? known(self) : self.at)
   if (self.toEnd && ended(self)) { self.toEnd = false; label(self); rest(self) }
-  if (still()) return
+  if (still() || alone()) return
   if (first && data.fresh) play(self)
   else if (moved && !first && !self.stepping && !self.playing && self.at < self.length) play(self)
 }
+
+/** All that has been written, as if it had come at once: for a saved file. */
+const whole = ({ nodes, words, prompt }, data) => (data.from ? { ...data, from: 0, nodes: JSON.stringify(nodes.map(({ sent }) => sent)), words, prompt } : data)
 
 function update(self, /** @type {Data} */ data) {
   self.palette = data.palette

@@ -3,7 +3,7 @@
 // it is answered by `self.does`, which writer.js has.
 
 import { shade } from "../../../ui/assets/shared/colours.js"
-import { beginning, characters, element, vector, write } from "../../../ui/assets/shared/dom.js"
+import { alone, beginning, characters, element, vector, write } from "../../../ui/assets/shared/dom.js"
 import { percent, raised, whole } from "../../../ui/assets/shared/numbers.js"
 import { playButton } from "../../../ui/assets/shared/play.js"
 import { decode, ended, known, pathOf, shown } from "./writer_state.js"
@@ -85,6 +85,7 @@ function say(self, node, begin) {
   } else if (why === "stop") words = `Stopped by the stop string: the text now contains “${self.stopAt.replaceAll("\n", "⏎").replaceAll(" ", "␣")}”. ${whole(most)} tokens.`
   else if (why === "end") words = `The model has finished: it wrote “${shown(self, self.nodes[self.path[most - 1]].token)}”. ${whole(most)} tokens.`
   else if (why === "length") words = `Stopped at the requested length of ${whole(self.length)} tokens.`
+  else if (why === "saved") words = `Saved after ${whole(most)} tokens. The live view writes on.`
   else if (why === "full") words = "Stopped: the tree is full. Delete a branch to continue."
   else words = "The server is writing …"
   if (!self.playing) write(self.said, words)
@@ -123,7 +124,7 @@ export function hover(self, i) {
 function panel(self) {
   const i = self.hover >= 0 && self.hover < self.at ? self.hover : self.at - 1
   const node = i >= 0 ? self.nodes[self.path[i]] : null
-  self.form.classList.toggle("gf-hidden", !node || i !== self.at - 1)
+  self.form.classList.toggle("gf-hidden", !node || i !== self.at - 1 || alone())
   const of = `${self.session} ${node ? self.path[i] : -1}`
   if (of === self.panelOf) return
   self.panelOf = of
@@ -135,7 +136,7 @@ function panel(self) {
   self.which.textContent = `Candidates for token ${whole(i + 1)}`
   const top = Math.max(...node.others.map((o) => Math.max(o.p, o.q)), 1e-9)
   const rows = node.others.map((other) => {
-    const row = element("button", "gf-writer-row" + (other.token === node.token ? " gf-here" : ""))
+    const row = element(alone() ? "div" : "button", "gf-writer-row" + (other.token === node.token ? " gf-here" : ""))
     const name = shown(self, other.token), bars = element("span", "gf-writer-bars"), p = element("i"), q = element("u")
     p.style.width = `${(100 * other.p) / top}%`
     q.style.width = `${(100 * other.q) / top}%`
@@ -144,8 +145,9 @@ function panel(self) {
     const removed = other.q === 0
     const share = `${percent(other.p)} → ${removed ? "removed" : percent(other.q)}`
     row.append(element("code", "", name), bars, element("span", "gf-writer-share", ` ${share} `), element("small", "", drawn))
-    row.setAttribute("aria-label", `${name} ${share} ${drawn}: by the model, then with the settings. Continue with it.`)
     row.title = `${name}: p = ${other.p.toPrecision(4)} by the model, ${removed ? "removed" : other.q.toPrecision(4)} with the settings`
+    if (alone()) return row
+    row.setAttribute("aria-label", `${name} ${share} ${drawn}: by the model, then with the settings. Continue with it.`)
     row.onclick = () => {
       if (other.token === node.token) self.does.step(i + 1)
       else self.does.pick(i ? self.path[i - 1] : null, other.token)
@@ -179,7 +181,7 @@ function tree(self) {
       self.forks.push([parent, fork])
       return branchRow(self, path, i, parent, fork)
     }))
-    self.branches.textContent = self.leaves.length > 1 ? `${self.leaves.length} branches, each named by its own text` : "One branch so far. Select a token and choose a different one: a new branch begins there."
+    self.branches.textContent = self.leaves.length > 1 ? `${self.leaves.length} branches, each named by its own text` : `One branch so far.${alone() ? "" : " Select a token and choose a different one: a new branch begins there."}`
   }
   ;[...self.rows.children].forEach((row, i) => {
     const here = self.leaves[i] === self.leaf
@@ -202,7 +204,7 @@ function branchRow(self, path, i, parent, fork) {
   go.onclick = () => self.does.visit(self.leaves[i])
   drop.setAttribute("aria-label", `Delete the branch “${beginning(own, 30)}”`)
   drop.title = "Delete this branch"
-  drop.hidden = self.leaves.length < 2
+  drop.hidden = self.leaves.length < 2 || alone()
   drop.dataset.unsaved = ""
   drop.onclick = () => self.does.drop(self.leaves[i])
   row.append(go, drop)

@@ -26,6 +26,9 @@ export const known = (self) => Math.min(end(self)[0], self.path.length)
 /** Why this branch goes on no further: "stop", "end", "length", "full", or "" where it does. */
 export const ended = (self) => end(self)[1]
 
+/** The ends of all branches where no server writes on: of those that would go on, what has been written. */
+export const sealed = (self, ends) => Object.fromEntries(self.leaves.map((leaf) => [leaf, ends[leaf] ?? [pathOf(self, leaf).length, "saved"]]))
+
 /** A token as it is shown, with its blanks visible. */
 export const shown = (self, token) => self.words[token]?.[0] ?? String(token)
 

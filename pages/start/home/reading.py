@@ -44,13 +44,13 @@ class Looked:
     notes: tuple[str, ...]
 
 
-def look(name: str, text: str, letters: int = 0) -> Looked:
-    """Returns the model of a name at the step that is looked at, reading a text, which is what was taken of
-    so many `letters` (0: all of it).
+def look(name: str, text: str, letters: int = 0, step: int | None = None) -> Looked:
+    """Returns the model of a name at a `step`, or that which is looked at, reading a text, which is what was
+    taken of so many `letters` (0: all of it).
     """
     timeline = timeline_of(name)
     steps = timeline.steps if timeline else ()
-    step = training_step.current(name, steps)
+    step = training_step.current(name, steps) if step is None else step
     model = model_of(name, step, steps)
     notes: Sequence[str] = ()
     held = st.session_state.get(HELD)

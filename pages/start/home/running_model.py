@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -32,7 +33,7 @@ from studies.home import living_map as living
 from studies.home.living_map import DepthPredictions
 from studies.pairs.seq2seq import Seq2Seq
 from studies.residual.lens import first_settled
-from ui import content, explain, families, model_choice, models, site, training_step, widgets
+from ui import content, explain, families, frames, model_choice, models, site, training_step, widgets
 from ui.fit_text import ENGLISH, EXAMPLES, MAX_TEXT
 from ui.model_bar import Choice, Subject, choose_subject
 from ui.models import LAPSES, REAL_MODEL
@@ -102,20 +103,35 @@ def _living_map(choice: Choice) -> None:
             st.session_state.pop(key, None)
         st.session_state.update(there.held)
         st.switch_page(path, query_params=there.query)
-    reading = reading_of(subject)
     if st.session_state.get(SHOWN, ("", ""))[0] != choice.name:
-        last_lane(subject, reading)  # which block is open at first depends on it
-    predictions = at_once(subject, reading)
+        last_lane(subject, reading_of(subject))  # which block is open at first depends on it
     st.session_state[SHOWN] = (choice.name, choice.text or "")
+    trained = looked.timeline is not None and len(looked.timeline.steps) > 1
+    _draw_map(looked, frames.offer(partial(_draw_at, choice), looked.step) if trained else "")
+    follow(looked.timeline)
+
+
+def _draw_at(choice: Choice, step: int) -> None:
+    """Draws the living map at another step of the training, for a file in which it is saved."""
+    timeline = timeline_of(choice.name)
+    if timeline is None or step not in (NEWEST, *timeline.steps):
+        frames.page_needed()
+    _draw_map(look(choice.name, choice.text or "", choice.letters, step))
+
+
+def _draw_map(looked: Looked, offered: str = "") -> None:
+    """Draws the map, its answer, and what takes longer. `offered` names it for `frames` at other steps."""
+    subject = looked.subject
+    reading = reading_of(subject)
+    predictions = at_once(subject, reading)
     text_id = f"{hash(subject.ids):x}"
     name = f"{subject.key[0]}@{subject.key[1]} {text_id}"
     picture = packed(reading, subject.vocabulary) | _spoken(name, predictions, subject)
-    living_map(picture, _rest(looked) | {"text_id": text_id}, _asked)
+    living_map(picture, _rest(looked, offered) | {"text_id": text_id}, _asked)
     explain.answer(_answer(looked, last_lane(subject, reading)))
     if not predictions.whole:
         with st.container(key="living_map_further_place"):
             living_map_further(_spoken(name, in_full(subject, reading), subject))
-    follow(looked.timeline)
 
 
 def _spoken(name: str, predictions: Predictions, subject: Subject) -> dict[str, Any]:
@@ -123,7 +139,7 @@ def _spoken(name: str, predictions: Predictions, subject: Subject) -> dict[str, 
     return spoken(name, p.last, p.by_lane, p.outlook, p.depths, subject.vocabulary) | {"whole": p.whole}
 
 
-def _rest(looked: Looked) -> dict[str, Any]:
+def _rest(looked: Looked, offered: str) -> dict[str, Any]:
     subject = looked.subject
     parts = describe(subject.config, subject.model.parts)
     return {
@@ -154,12 +170,12 @@ def _rest(looked: Looked) -> dict[str, Any]:
         "answered": st.session_state.get(ANSWERED),
         "wrote": st.session_state.get(WROTE),
         "start": START,
-        "course": _timeline_payload(looked),
+        "course": _timeline_payload(looked, offered),
         "before": st.session_state.get(BEFORE, ("", ""))[1] if subject.key[0] in LAPSES else "",
     }
 
 
-def _timeline_payload(looked: Looked) -> dict[str, Any] | None:
+def _timeline_payload(looked: Looked, offered: str) -> dict[str, Any] | None:
     """The training below the map: of the model that is looked at, else the one that comes with the app."""
     timeline, name = looked.timeline, looked.subject.key[0]
     if timeline is None or not timeline.steps:
@@ -175,6 +191,7 @@ def _timeline_payload(looked: Looked) -> dict[str, Any] | None:
         "shown": looked.step,
         "star": next(([head.layer, head.head] for head in timeline.formed if head.kind == "induction"), None),
         "on": name == looked.subject.key[0],
+        "frames": offered,
     }
 
 

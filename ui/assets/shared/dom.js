@@ -158,9 +158,13 @@ const onStage = (/** @type {string} */ name) => Number(document.documentElement.
 /** The window's height in the page's own pixels, and what a stage has spare: see ../stage_fit.js. */
 export const windowHeight = () => innerHeight / (onStage("--gf-zoom") || 1) + onStage("--gf-spare")
 
+const state = () => document.querySelector('[data-testid="stApp"]')?.getAttribute("data-test-script-state")
+
 /** Whether the server is at work on the page, or is asked to be. */
-export const running = () =>
-  document.querySelector('[data-testid="stApp"]')?.getAttribute("data-test-script-state") !== "notRunning" || leaving()
+export const running = () => state() !== "notRunning" || leaving()
+
+/** Whether this is a saved file, where no server answers. */
+export const alone = () => state() === "saved"
 
 const LEAVING_MS = 10_000 // for an address that leads to no page, whose entry of the menu will never be lit
 let asked = "", since = 0

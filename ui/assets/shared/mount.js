@@ -1,7 +1,7 @@
 // @ts-check
 // How every component lives: it is made once, told of every message, and removed when its place is gone.
 
-import { running } from "./dom.js"
+import { alone, running } from "./dom.js"
 
 /**
  * What Streamlit hands to a component.
@@ -14,8 +14,8 @@ import { running } from "./dom.js"
  * @property {(name: string, value: any) => void} setTriggerValue
  *
  * What a component remembers. `root` is its lasting element; `send` and `trigger` tell the server, `again`
- * takes the server's last message once more.
- * @typedef {{ root: HTMLElement, send?: Message["setStateValue"], trigger?: Message["setTriggerValue"], again?: () => void, [field: string]: any }} Self
+ * takes the server's last message once more. `whole` makes one message of the last, where it tells only what is new.
+ * @typedef {{ root: HTMLElement, send?: Message["setStateValue"], trigger?: Message["setTriggerValue"], again?: () => void, whole?: (sent: any) => any, [field: string]: any }} Self
  *
  * @typedef {object} Life
  * @property {(place: HTMLElement, key: string, signal: AbortSignal) => Self} create puts `root` into its place; `signal` ends what goes on outside of `root`: listeners, players
@@ -79,7 +79,7 @@ export function component({ create, update, remove }) {
     if (!data) return
     const name = String(key ?? "x")
     const take = (/** @type {Self} */ self, /** @type {any} */ sent, /** @type {boolean} */ first) => {
-      messages.set(self.root, { module, data: sent })
+      messages.set(self.root, { module, get data() { return self.whole?.(sent) ?? sent } })
       update(self, sent, first, name)
     }
     let held = instances.get(parentElement)
@@ -93,7 +93,8 @@ export function component({ create, update, remove }) {
     }
     const { self } = held, turn = ++held.turn
     const again = () => { if (parentElement.isConnected) take(self, data, false) }
-    Object.assign(self, { send: inTurn(parentElement, setStateValue), trigger: inTurn(parentElement, setTriggerValue), again })
+    const said = (/** @type {Message["setStateValue"]} */ send) => (alone() ? send : inTurn(parentElement, send))
+    Object.assign(self, { send: said(setStateValue), trigger: said(setTriggerValue), again })
     take(self, data, fresh)
     return () => {
       // Streamlit ends a message's drawing also where the next message has overtaken it: then the place is still there.

@@ -33,6 +33,7 @@ FURTHER = {  # by name: settings of a view with kinds of player that none opens 
     "arcs": "attention?measure=true&attention_as=Arcs&attention_layer=1&attention_head=0",
     "clock": "positions?positions_view=sinusoidal&sinusoid_part=clock&sinusoid_length=32&sinusoid_width=8",
     "cloud": "embeddings?model=shakespeare-classic&embed_view=map&embed_picture=3-D",
+    "ways": "families?families_view=three&families_show=live",
     "lines": "shapes?shapes_view=pass&hand=true&shapes_step=5",
 }
 SET = {"generation/tokens": "&generation_length=30"}  # one batch: a longer text goes on coming
@@ -48,6 +49,7 @@ WITHOUT = {  # a figure: lists, forms and tables
     *("reference/quick", "reference/export"),
 }
 MOST = {True: 2_000_000, False: 400_000}  # bytes of a file, with a chart and without; what was sent apart
+MEASURED = """() => !document.querySelector('[data-testid="stMain"] .gf-follow:not([hidden])')"""
 WIDER = "document.documentElement.scrollWidth - innerWidth"
 CONTRACTS = Path(__file__).parent / "saved.json"  # the fields of what each component is sent
 HOSTILE = (
@@ -92,6 +94,7 @@ def saved(visitor: Visitor, address: str, folder: Path) -> File:
         visitor.sent.clear()
         page.goto(address)
     page.locator(FIGURE).first.wait_for(state="attached")
+    page.wait_for_function(MEASURED, timeout=3 * TIMEOUT_MS)
     settled(page)
     page.locator(f"{FIGURE} {HTML}").first.evaluate("button => button.click()")
     with page.expect_download(timeout=TIMEOUT_MS) as download:

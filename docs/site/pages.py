@@ -246,6 +246,8 @@ def relinked(markdown: str, file: Path) -> str:
 def _moved(target: str, file: Path) -> str:
     path = (file.parent / target).resolve()
     if path.suffix == ".py" and set(LIBRARY) & set(path.parents):
+        if path.stem == "__init__":
+            return f"{_folder(path.parent)}index.md"
         in_package = path.parent not in LIBRARY
         return _folder(path.parent) + (f"index.md#{_dotted(path)}" if in_package else f"{path.stem}.md")
     if DOCS in path.parents:

@@ -37,7 +37,7 @@ UNSAID = (
     "deferred_file_id",
 )
 ONCE = ("another_model",)  # the container of a notice that stands for one run
-OF_A_SESSION = re.compile(r'"(session|saves)": "[^"]*"')  # a tree of written tokens, the route of the saved view
+OF_A_SESSION = re.compile(r'"(session|saves|frames)": "[^"]*"')  # a tree of tokens, routes of the view
 OPENED = ("expander", "popover", "form")  # blocks that say something; others only lay out
 
 

@@ -65,7 +65,7 @@ mutants: check-python setup-test cosmic-ray
 screenshots: check-python setup-test models chromium
 	@$(BIN)/python -m tests.browser.screenshots
 
-# With pictures of the views where a browser is there, which takes minutes.
+# With pictures of the views that have no working figure, where a browser is there.
 docs: docs-views docs-tools
 	@$(BIN)/python -m tests.browser.view_pictures
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs --quiet build && \
@@ -83,7 +83,7 @@ scripts: check-python node
 	if [ ! -e "$(NODE_STAMP)" ]; then \
 		echo "Skipped: eslint and tsc, which npm ci could not install."; exit 0; \
 	fi; \
-	node_modules/.bin/eslint ui/assets pages tests/js && node_modules/.bin/tsc
+	node_modules/.bin/eslint ui/assets pages docs/site tests/js && node_modules/.bin/tsc
 
 # eslint, tsc and axe-core; where npm cannot install them, what needs them is skipped.
 node:

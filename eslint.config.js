@@ -5,7 +5,7 @@ export default [
   { ignores: ["ui/assets/vendor/"] },
   js.configs.recommended,
   {
-    files: ["ui/assets/**/*.js", "pages/**/*.js"],
+    files: ["ui/assets/**/*.js", "pages/**/*.js", "docs/site/*.js"],
     languageOptions: { globals: globals.browser },
     rules: {
       "eqeqeq": "error",

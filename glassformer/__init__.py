@@ -1,5 +1,5 @@
 """Glassformer as an installed package: the command `glassformer`, and the library: `glassformer.engine`,
-`glassformer.studies` and `glassformer.runs`.
+`glassformer.studies` and `glassformer.runs`, and views of the app as files (`glassformer.save_view`).
 
 In a wheel, these and the app lie in glassformer/_app, where no name of theirs clashes with another package's;
 in a checkout they lie beside this folder. `glassformer.engine` is an alias of `engine`, whose modules import
@@ -17,6 +17,10 @@ from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import spec_from_loader
 from pathlib import Path
 from types import ModuleType
+
+from glassformer.saving import SavedView as SavedView
+from glassformer.saving import save_view as save_view
+from glassformer.saving import show_view as show_view
 
 __version__ = "1.0.0"
 

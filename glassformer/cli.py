@@ -1,4 +1,6 @@
-"""The command `glassformer`: starts the app in a browser, or says what is here (`glassformer doctor`)."""
+"""The command `glassformer`: starts the app in a browser, says what is here (`glassformer doctor`), or saves
+a view as a file (`glassformer save ADDRESS FILE`).
+"""
 
 from __future__ import annotations
 
@@ -39,6 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         for line in report():
             print(line, flush=True)
         sys.exit()
+    if options.command == "save":
+        _save(options.address, options.file)
     if options.courses is not None and not options.courses.is_dir():
         sys.exit(f"There is no folder {options.courses}: --courses names a folder of courses (*.yaml).")
     if options.model:
@@ -52,7 +56,11 @@ def _parser() -> argparse.ArgumentParser:
         description="A glass-box Transformer: train a tiny one live, and look at every number inside it.",
     )
     add = parser.add_argument
-    add("command", nargs="?", choices=["doctor"], help="tell what is here, and how fast this machine trains")
+    commands = parser.add_subparsers(dest="command", title="instead of starting the app", metavar="COMMAND")
+    commands.add_parser("doctor", help="tell what is here, and how fast this machine trains")
+    save = commands.add_parser("save", help="save a view as one HTML file that needs no server")
+    save.add_argument("address", metavar="ADDRESS", help="of a view, such as attention?attention_view=heads")
+    save.add_argument("file", metavar="FILE", type=Path, help="such as heads.html")
     add("--port", type=int, help=f"port of the server (default {PORT}, or the next free one)")
     add("--host", default="localhost", help="address to listen on (default localhost; 0.0.0.0 for a room)")
     add("--no-browser", action="store_true", help="do not open a browser")
@@ -61,6 +69,18 @@ def _parser() -> argparse.ArgumentParser:
     add("--courses", type=Path, metavar="FOLDER", help="courses of your own beside the shipped ones")
     add("--version", action="version", version=f"glassformer {__version__}")
     return parser
+
+
+def _save(address: str, file: Path) -> NoReturn:
+    """Writes the file of a view; a mistake is a sentence, and code 1."""
+    from engine.errors import GlassformerError
+    from ui import view_file
+
+    try:
+        view_file.save(address, file)
+    except (GlassformerError, OSError) as error:
+        sys.exit(str(error))
+    sys.exit()
 
 
 def _serve(options: argparse.Namespace) -> NoReturn:

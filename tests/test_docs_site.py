@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import os
 import re
 import subprocess
@@ -9,26 +11,33 @@ import sys
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import cache
 from html.parser import HTMLParser
 from importlib.util import find_spec
+from itertools import groupby
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import pytest
 import yaml
 
-from docs.site import facts, pages
+from docs.site import facts, live, pages
 from docs.site.facts import Facts, Link
 from docs.site.views import exercises, opens, scenes
 from tests import source
 from tests.browser import view_pictures
+from tests.browser.test_saved import WITHOUT
 from tests.source import ROOT
 from tests.test_source import imports
+from ui import view_file
+from ui.players import component
 from ui.text.glossary import terms
 from ui.tour.courses import parse
 from ui.views import views
 
 APP = "https://glassformer.example"
+MOST = 2_500_000  # bytes that a page of the site fetches, compressed as a server sends them
 SITE = "https://docs.glassformer.example"
 LENS = Facts(
     section="Inside",
@@ -70,18 +79,67 @@ def test_the_page_of_a_view_has_its_question_claim_and_links(tmp_path: Path) -> 
     assert "Exercises" not in page
 
 
-def test_a_page_shows_the_picture_of_its_view_where_there_is_one(tmp_path: Path) -> None:
+def made(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()
+
+
+def test_a_page_shows_the_working_figure_of_its_view_or_else_its_picture(tmp_path: Path) -> None:
     assert pages.PICTURELESS in pages.view_page(LENS, terms(), APP, tmp_path)
-    (tmp_path / "residual").mkdir()
-    (tmp_path / "residual" / "lens.webp").touch()
+    made(tmp_path / "pictures" / "residual" / "lens.webp")
     page = pages.view_page(LENS, terms(), APP, tmp_path)
     assert "](../pictures/residual/lens.webp)" in page and pages.PICTURELESS not in page
+    made(tmp_path / "live" / "residual" / "lens.html")
+    page = pages.view_page(LENS, terms(), APP, tmp_path)
+    assert '<iframe class="live" src="../../../live/residual/lens.html"' in page and ".webp" not in page
+    assert 'title="Which &quot;block&quot; decides?" loading="lazy">' in page
+
+
+def test_a_view_with_several_figures_has_a_list_of_those_that_were_saved(tmp_path: Path) -> None:
+    home = replace(LENS, url="", id="living", section="Start")
+    choices = live.CHOICES[home.name]
+    assert [len(list(some)) for _, some in groupby(choices, key=lambda each: each.of)] == [5, 5]
+    for i in range(5):
+        made(tmp_path / "live" / "home" / f"living-{i}.html")
+    page = pages.view_page(home, terms(), APP, tmp_path)
+    assert page.count("<option") == 5 and page.count("<optgroup") == 1 and "ROMEO:⏎O, she d" in page
+    assert page.count("<iframe") == 1
+    front = pages.front(home, tmp_path)
+    assert 'src="live/home/living-0.html"' in front and "data-moves" in front
+    assert len(re.findall(r"[.:?!](?=\s|$)", pages.FRONT)) <= 4 and front.count("](") == 2
+
+
+def test_the_figures_of_the_site_share_a_library_and_leave_out_what_its_page_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(component, "STYLES", {"plot": ()})
+    saved = {
+        "parts": [{"module": "ui/assets/plot", "key": "a", "data": "{}"}],
+        "blocks": [{"part": 0}, {"html": "<p>Yes</p>", "answer": True}, {"html": "<p>small</p>"}],
+        "words": {"What you see": "x"},
+        "facts": {"Model": "m"},
+    }
+    monkeypatch.setattr(view_file, "gathered", lambda entry, page, app: saved)
+    (listed,) = (each for each in views() if each.id == "residual/lens")
+    page: Any = None
+    assert live.save(LENS, listed, page, APP, tmp_path)
+    text = (tmp_path / "live" / "residual" / "lens.html").read_text("utf-8")
+    held = json.loads(re.search(r'id="gf-saved">(.*?)</script>', text, re.DOTALL)[1])  # type: ignore[index]
+    assert held["blocks"] == [{"part": 0}, {"html": "<p>small</p>"}] and held["words"] == held["facts"] == {}
+    (library,) = (tmp_path / "live").glob("*.js")
+    assert f"../{library.name}" in text and len(text) < 100_000 < library.stat().st_size
+
+    def refused(*_: object) -> None:
+        raise view_file.ViewFileError("no figure")
+
+    monkeypatch.setattr(view_file, "gathered", refused)
+    assert not live.save(LENS, listed, page, APP, tmp_path)
 
 
 def test_no_picture_is_taken_where_there_is_no_browser(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(view_pictures, "read", lambda: [LENS])
+    monkeypatch.setattr(view_pictures, "read", lambda: [replace(LENS, id="unsaved")])
     monkeypatch.setattr(view_pictures, "sync_playwright", nullcontext)
     monkeypatch.setattr(view_pictures, "serve", lambda *_, **__: pytest.fail("a server was started"))
     monkeypatch.setattr(view_pictures, "chromium_path", lambda _: None)
@@ -112,12 +170,14 @@ def test_facts_are_read_as_they_were_written(tmp_path: Path) -> None:
     ("file", "link", "moved"),
     [
         ("README.md", "docs/hosting.md#configuration", "hosting.md#configuration"),
+        ("docs/python.md", "../README.md#try-it", "start.md#try-it"),
         ("README.md", "docs/train.png", "train.png"),
         ("README.md", "engine/nano.py", "api/nano.md"),
         ("docs/terms.md", "architecture.md#one-forward-pass", "architecture.md#one-forward-pass"),
         ("docs/developing.md", "../CONTRIBUTING.md", "contributing.md"),
         ("docs/read-the-engine.md", "../engine/parts/norms.py", "api/parts/index.md#engine.parts.norms"),
         ("docs/developing.md", "https://nodejs.org", "https://nodejs.org"),
+        ("docs/read-the-engine.md", "../engine/data/tokenizers/__init__.py", "api/data/tokenizers/index.md"),
     ],
 )
 def test_links_of_the_repository_become_links_of_the_site(file: str, link: str, moved: str) -> None:
@@ -208,6 +268,30 @@ class Html(HTMLParser):
             self.loaded += [values[name] for name in ("href", "src") if name in values]
 
 
+@cache
+def size(path: Path) -> int:
+    """The bytes of a file as a server sends it that compresses texts."""
+    data = path.read_bytes()
+    return len(data if path.suffix in (".png", ".webp") else gzip.compress(data, 6))
+
+
+def weight(page: Path, site: Path) -> int:
+    """The bytes that a browser fetches for a page, its figure, and the search, which begins to load by itself."""
+    seen, waiting = set[Path](), [page, site / "search" / "search_index.json"]
+    while waiting:
+        path = waiting.pop().resolve()
+        if path in seen:
+            continue
+        seen.add(path)
+        if path.suffix == ".html":
+            shared = re.findall(r'data-address="([^"]+)"', path.read_text("utf-8"))
+            links = [*Html(path).loaded, *shared]
+            loaded = (target_of(link, path, site) for link in links if not urlsplit(link).scheme)
+            # the page before and the next one are named, and not fetched
+            waiting += [target for target in loaded if target.suffix != ".html" or "live" in target.parts]
+    return sum(map(size, seen))
+
+
 def target_of(link: str, page: Path, site: Path) -> Path:
     path = unquote(urlsplit(link).path)
     start = site if path.startswith("/") else page.parent
@@ -252,6 +336,11 @@ def test_the_site_is_built_whole_from_the_app_and_the_docs(tmp_path: Path) -> No
         assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
     # a published model is only drawn
     assert [view.name for view in facts.read() if not view.answer] == ["home/published"]
+    unsaved = [view.name for view in facts.read() if not live.figure(view, "")]
+    assert set(unsaved) == WITHOUT
+    weights = {page.relative_to(site).as_posix(): weight(page, site) for page in site.rglob("index.html")}
+    heavy = {name: size for name, size in weights.items() if size > MOST}
+    assert not heavy, heavy
     html = {path: Html(path) for path in site.rglob("*.html")}
     assert not broken(site, html)
     (wrong := site / "wrong.html").write_text('<a href="glossary/#no-such-term">1</a><img src="none.png">')

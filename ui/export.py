@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
+import json
 import secrets
 import weakref
 import zlib
@@ -54,7 +55,7 @@ PAGE = """\
 """
 # Base 85 adds a quarter, base 64 a third. These three of its digits mean something in HTML.
 _DIGITS = str.maketrans("<>&", ",.:")
-_OFFER = "export"  # in the session
+OFFER = "export"  # in the session
 _offered: weakref.WeakValueDictionary[str, Offer] = weakref.WeakValueDictionary()
 
 
@@ -71,9 +72,9 @@ class Offer:
 
 def offer() -> Offer:
     """Returns this tab's."""
-    held = st.session_state.get(_OFFER)
+    held = st.session_state.get(OFFER)
     if not isinstance(held, Offer):
-        held = st.session_state[_OFFER] = Offer()
+        held = st.session_state[OFFER] = Offer()
     _offered[held.token] = held
     return held
 
@@ -105,6 +106,21 @@ def saved(words: Mapping[str, str], facts: Mapping[str, str]) -> dict[str, Any]:
     """Returns what is told of a view: explanations as HTML with MathML, facts, the version."""
     told = {title: block(plain(text)) for title, text in words.items() if text}
     return {"words": told, "facts": dict(facts), "version": __version__}
+
+
+def components(saved: Mapping[str, Any]) -> set[str]:
+    """Returns the names of the components that draw what a view has."""
+    return {part["module"].rpartition("/")[2] for part in saved["parts"]}
+
+
+def placed(file: str, saved: Mapping[str, Any]) -> str:
+    """Returns a file with what it draws in its place, as saving_state.js puts it there. Nothing in a text
+    ends the element that holds it.
+    """
+    held = json.dumps(saved, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace(
+        "<", "\\u003c"
+    )
+    return file.replace("{}</script>", f"{held}</script>", 1)
 
 
 def page(names: Iterable[str], library: str = "") -> str:

@@ -39,7 +39,7 @@ from ui.text.markdown import plain
 log = logging.getLogger(__name__)
 
 LONGEST = 12  # characters of a step
-_FRAME = "frame"  # in the session
+FRAME = "frame"  # in the session
 
 
 class _Drawn(NamedTuple):
@@ -161,9 +161,9 @@ def offer(draw: Callable[[int], object], shown: int) -> str:
     """
     if not patches.holds(patches.FRAMES):
         return ""
-    held = st.session_state.get(_FRAME)
+    held = st.session_state.get(FRAME)
     token = held.token if isinstance(held, Frame) else secrets.token_urlsafe(18)
-    st.session_state[_FRAME] = _offered[token] = Frame(token, draw, shown)
+    st.session_state[FRAME] = _offered[token] = Frame(token, draw, shown)
     return token
 
 

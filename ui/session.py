@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import streamlit as st
+from streamlit import runtime
 
 from engine.errors import CorpusError
 from ui import identity, memo
@@ -136,8 +137,10 @@ def owner() -> str:
 
 
 def address() -> str:
-    """Returns the network address of whoever looks at the page; empty where it is not known, and at home."""
-    return str(st.context.headers.get(ADDRESS) or "")
+    """Returns the network address of whoever looks at the page; empty where it is not known, at home, and
+    where no server runs.
+    """
+    return str(st.context.headers.get(ADDRESS) or "") if runtime.exists() else ""
 
 
 def from_url(name: str, allowed: Iterable[str] | None = None) -> str | None:

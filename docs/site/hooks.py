@@ -9,12 +9,12 @@ from mkdocs.exceptions import ConfigurationError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from docs.site import facts, pages
+from docs.site import facts, live, pages
 from ui.text.glossary import terms
 
-TOP = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
+TOP = {"README.md": "start.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
 LOGO = facts.ROOT / "ui" / "assets" / "logo.svg"
-STYLE = facts.ROOT / "docs" / "site" / "site.css"
+STYLE, SCRIPT = (facts.ROOT / "docs" / "site" / name for name in ("site.css", "live.js"))
 
 
 def _views() -> list[facts.Facts]:
@@ -44,17 +44,21 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
     views = _views()
     made = {f"views/{view.name}.md": pages.view_page(view, terms(), config.extra["app"]) for view in views}
     made |= {"views/index.md": pages.questions(views), "glossary.md": pages.glossary(terms(), views)}
+    made["index.md"] = pages.front(views[0])
     made |= pages.engine_pages()[0]
     for name, page in TOP.items():
         path = facts.ROOT / name
         made[page] = pages.relinked(path.read_text("utf-8"), path)
     for name, text in made.items():
         files.append(File.generated(config, name, content=text))
-    for source in (LOGO, STYLE):
+    for source in (LOGO, STYLE, SCRIPT):
         files.append(File.generated(config, f"assets/{source.name}", abs_src_path=str(source)))
     for picture in facts.PICTURES.rglob("*.webp"):
         name = picture.relative_to(facts.PICTURES).as_posix()
         files.append(File.generated(config, f"views/pictures/{name}", abs_src_path=str(picture)))
+    for figure in (facts.WORK / live.LIVE).rglob("*.*"):
+        name = figure.relative_to(facts.WORK).as_posix()
+        files.append(File.generated(config, name, abs_src_path=str(figure)))
 
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
-from docs.site.facts import PICTURES, ROOT, Facts, Link
+from docs.site import live
+from docs.site.facts import PICTURES, ROOT, WORK, Facts, Link
 from studies.exercises.sheet import block, inline
 from ui.text.glossary import ANCHOR, Term, linked
 from ui.text.markdown import plain
@@ -19,6 +20,12 @@ from ui.text.markdown import plain
 DOCS = ROOT / "docs"
 ENGINE, *OTHERS = LIBRARY = tuple(ROOT / name for name in ("engine", "studies", "runs"))
 UP = "../../../"  # from the page of a view to the start of the site
+FIRST = "See inside a Transformer while it runs"
+FRONT = (
+    "Each line is a token on its way through a trained model, and on the right stands what the model expects"
+    " next. Point at anything, open another block, choose a head, stop the model early. No number here is"
+    " made up: this model computed each of them."
+)
 PICTURELESS = "No picture was taken for this copy of the site: `make docs` takes them where a browser is."
 
 # A search lists what is about a word before the code that has it for a name; to Material, a title counts
@@ -47,17 +54,17 @@ def explained(markdown: str, app: str) -> str:
     return text.replace(f'href="{ANCHOR}', f'href="{UP}glossary/#').replace('href="/', f'href="{app}/')
 
 
-def view_page(view: Facts, terms: Mapping[str, Term], app: str, pictures: Path = PICTURES) -> str:
-    """Returns the page of a view. `app` is the address of the app that its links lead to."""
-    has_picture = (pictures / f"{view.name}.webp").is_file()
-    picture = f"![{view.question}](../pictures/{view.name}.webp)" if has_picture else f"*{PICTURELESS}*"
+def view_page(view: Facts, terms: Mapping[str, Term], app: str, made: Path = WORK) -> str:
+    """Returns the page of a view, with its working figure or else its picture, which lie below `made`. `app`
+    is the address of the app that its links lead to.
+    """
     summary = description(view.answer or view.question)
     where = [view.section, f"[{view.page}](../index.md#{view.url or 'home'})", view.title]
     lines = [
-        f"---\ntitle: {_quoted(view.question)}\ndescription: {_quoted(summary)}\n{SOON}\n---",
+        f"---\ntitle: {_quoted(view.question)}\ndescription: {_quoted(summary)}\nhide: [toc]\n{SOON}\n---",
         f"# {view.question}",
         " > ".join(dict.fromkeys(where)),
-        picture,
+        _figure(view, made),
     ]
     if view.answer:
         opens = f", with {view.model}" if view.model else ""
@@ -77,6 +84,27 @@ def view_page(view: Facts, terms: Mapping[str, Term], app: str, pictures: Path =
         lines += ["## Terms", " · ".join(named)]
     if view.code:
         lines += ["## Code", "\n".join(f"- {_code(*names)}" for names in view.code.items())]
+    return "\n\n".join(lines) + "\n"
+
+
+def _figure(view: Facts, made: Path) -> str:
+    if alive := live.figure(view, UP, made):
+        return f'<div class="figure" markdown="0">{alive}</div>'
+    if (made / PICTURES.name / f"{view.name}.webp").is_file():
+        return f"![{view.question}](../pictures/{view.name}.webp)"
+    return f"*{PICTURELESS}*"
+
+
+def front(home: Facts, made: Path = WORK) -> str:
+    """Returns the first page: a figure that moves, three sentences, and two ways on."""
+    alive = live.figure(home, "", made, moves=True)
+    lines = [
+        f"---\ntitle: Glassformer\ndescription: {_quoted(FIRST)}\nhide: [navigation, toc]\n---",
+        f"# {FIRST}",
+        f'<div class="figure" markdown="0">{alive}</div>' if alive else "![Home](home.webp)",
+        FRONT,
+        "[Look around](views/index.md){ .md-button .md-button--primary } [Start it](start.md){ .md-button }",
+    ]
     return "\n\n".join(lines) + "\n"
 
 
@@ -218,8 +246,12 @@ def relinked(markdown: str, file: Path) -> str:
 def _moved(target: str, file: Path) -> str:
     path = (file.parent / target).resolve()
     if path.suffix == ".py" and set(LIBRARY) & set(path.parents):
+        if path.stem == "__init__":
+            return f"{_folder(path.parent)}index.md"
         in_package = path.parent not in LIBRARY
         return _folder(path.parent) + (f"index.md#{_dotted(path)}" if in_package else f"{path.stem}.md")
     if DOCS in path.parents:
         return path.relative_to(DOCS).as_posix()
+    if path == ROOT / "README.md":
+        return "start.md"
     return path.name.lower() if path.suffix == ".md" and path.parent == ROOT else target

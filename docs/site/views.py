@@ -7,8 +7,9 @@ exercises and terms are those whose links open it.
 from __future__ import annotations
 
 import inspect
-import logging
+import os
 import re
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -17,14 +18,14 @@ from typing import Any
 from unittest.mock import patch
 from urllib.parse import urlencode
 
-import torch
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
-from docs.site.facts import FACTS, ROOT, Facts, Link, write
+from docs.site import live
+from docs.site.facts import FACTS, ROOT, WORK, Facts, Link, write
 from studies.exercises.catalogue import SETS, make
 from tests.pages.stage import StageManager
-from ui import background_jobs, explain, models, page_frame, session
+from ui import explain, models, page_frame, session, view_file
 from ui.text.glossary import ANCHOR, linked, terms
 from ui.tour.courses import shelf
 from ui.views import Listed, views
@@ -87,9 +88,8 @@ def drawn(listed: Listed) -> tuple[AppTest, Watch]:
     return page, watch
 
 
-def facts_of(listed: Listed) -> Facts:
-    """Returns the facts of a view, drawn now."""
-    page, watch = drawn(listed)
+def facts_of(listed: Listed, page: AppTest, watch: Watch) -> Facts:
+    """Returns the facts of a view that has been drawn."""
     words = {name: text for name, text in zip(explain.TITLES, watch.words, strict=False) if text}
     answer = watch.answers[0] if watch.answers else ""
     model = page.query_params.get("model", "")
@@ -160,19 +160,25 @@ def _documented(item: Any) -> str:
 
 
 def main() -> None:
-    """Writes the facts of all views."""
-    torch.set_num_threads(1)  # as the server does
-    logging.disable(logging.WARNING)  # Streamlit misses a browser
+    """Writes the facts of all views, and the figures that work without a server."""
+    view_file.begin()
+    app = os.environ.get("GLASSFORMER_APP", view_file.APP)
+    shutil.rmtree(WORK / live.LIVE, ignore_errors=True)
     scan = cache(manifest_scanner.scan_component_manifests)
     with (
         patch.object(session, "manager", cache(StageManager)),  # no run is started
-        patch.object(background_jobs, "GLANCE", PATIENCE),  # a view waits for what it measures
         # Streamlit reads the metadata of every installed package for each AppTest.
         patch.object(manifest_scanner, "scan_component_manifests", scan),
     ):
-        facts = [facts_of(listed) for listed in views()]
+        facts, alive = [], 0
+        for listed in views():
+            page, watch = drawn(listed)
+            facts.append(facts_of(listed, page, watch))
+            alive += live.save(facts[-1], listed, page, app)
     write(facts)
-    sys.stdout.write(f"{len(facts)} views are in {FACTS.relative_to(ROOT)}.\n")
+    sys.stdout.write(
+        f"{len(facts)} views are in {FACTS.relative_to(ROOT)}; {alive} have a figure that works there.\n"
+    )
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from PIL import Image
 from playwright.sync_api import Page, Playwright, sync_playwright
 
 from docs.site.facts import PICTURES, ROOT, Facts, read
+from docs.site.live import figure
 from tests.browser.conftest import after_frames, settled
 from tests.browser.server import ARGUMENTS, chromium_path, serve
 
@@ -30,8 +31,8 @@ def take(page: Page, address: str, path: Path) -> None:
 
 
 def main() -> None:
-    """Takes a picture of every view in .site/views.json; none where there is no browser."""
-    views = read()
+    """Takes a picture of every view in .site/views.json that has no working figure; none where there is no browser."""
+    views = [view for view in read() if not figure(view, "")]
     with sync_playwright() as playwright:
         path = chromium_path(playwright)
         if path is None:

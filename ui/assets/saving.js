@@ -7,12 +7,10 @@ import { button, ROOT, running, within, write } from "./shared/dom.js"
 import { messages } from "./shared/mount.js"
 import { download } from "./shared/save.js"
 import { place } from "./scrubber_state.js"
-import { evenly, fileName, grid, markup, placed, settings } from "./saving_state.js"
+import { ASIDE, CONTROLS, evenly, fileName, grid, markup, MOST, placed, settings } from "./saving_state.js"
 
-const MOST = 3 * 2 ** 20 // characters of the frames of a training, beside the figures that are shown
 const LOOK_MS = 50
-const CONTROLS = ["scrubber", "tokens", "guess", "follow", "search", "stage", "terms", "tour", "solved"] // components that are no figure
-const ASIDE = ".st-key-search_box, .st-key-stage_place, .st-key-page_line, .st-key-question_line, .st-key-own_model, .st-key-train_controls, .st-key-guess, .st-key-words, .st-key-code, [data-testid=stPopoverBody]"
+const NO_PART = [...ASIDE.map((key) => `.st-key-${key}`), "[data-testid=stPopoverBody]"].join()
 const EMBED = (/** @type {string} */ name, /** @type {string} */ title) =>
   `<iframe src="${name}" title="${markup(title)}" style="width: 100%; height: 900px; border: 0" loading="lazy" sandbox="allow-scripts allow-downloads allow-popups"></iframe>`
 
@@ -86,7 +84,7 @@ function gathered(root) {
   let training = /** @type {any} */ (null)
   const walk = (/** @type {Element | ShadowRoot} */ node) => {
     if (node instanceof ShadowRoot) return [...node.children].forEach(walk)
-    if (node.matches(ASIDE)) return
+    if (node.matches(NO_PART)) return
     const sent = messages.get(node), test = node instanceof HTMLElement ? node.dataset.testid : ""
     if (sent) {
       const component = sent.module.replace(/.*\//, "")

@@ -1,6 +1,11 @@
 // @ts-check
 // What a saved view is made of, from the page's elements: words as plain markup, settings as they stand. See saving.js.
 
+// ui/view_file.py, which saves a view without a browser, reads these three here.
+export const CONTROLS = ["scrubber", "tokens", "guess", "follow", "search", "stage", "terms", "tour", "solved"] // components that are no figure
+export const ASIDE = ["search_box", "stage_place", "page_line", "question_line", "own_model", "train_controls", "guess", "words", "code"] // containers whose words are not the view's
+export const MOST = 3145728 // characters of the frames of a training, beside the figures that are shown
+
 const TAGS = new Set("P STRONG EM B I CODE UL OL LI BR SUP SUB H3 H4 H5 BLOCKQUOTE TABLE THEAD TBODY TR TH TD".split(" "))
 const VALUES = { // what a control of Streamlit shows
   stButtonGroup: (/** @type {Element} */ node) => [...node.querySelectorAll("[aria-checked=true]")].map(said).join(", "),

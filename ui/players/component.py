@@ -17,6 +17,7 @@ import streamlit as st
 from ui import frames
 from ui.players import served
 
+PREFIX = "glassformer_"  # of the name that Streamlit has for a component
 SAVES = "shared/save"  # the style of the buttons that save a figure
 STEPPER = "shared/stepper"  # the style of the line that shared/stepper.js makes
 
@@ -51,7 +52,7 @@ def mounted(
     worn = default if styles is None else styles
     STYLES[name] = tuple(map(served.path_of, worn))
     js = script(name, worn, ahead)
-    component = st.components.v2.component(f"glassformer_{name}", js=js, isolate_styles=isolated)
+    component = st.components.v2.component(f"{PREFIX}{name}", js=js, isolate_styles=isolated)
 
     def mount(*, key: str, data: Any, **further: Any) -> Any:
         return None if frames.take(key, data) else component(key=key, data=data, **further)

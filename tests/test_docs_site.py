@@ -318,12 +318,10 @@ def test_every_scene_and_exercise_is_on_the_page_of_a_single_view() -> None:
     assert len(links) > 200 and not wrong
 
 
-@pytest.mark.exhaustive
-@pytest.mark.skipif(find_spec("material") is None, reason="requirements-docs.txt is not installed")
-def test_the_site_is_built_whole_from_the_app_and_the_docs(tmp_path: Path) -> None:
+def build(site: Path) -> None:
+    """Builds the site into a folder, as `make docs` does."""
     environment = os.environ | {"GLASSFORMER_APP": APP, "GLASSFORMER_SITE": SITE, "NO_MKDOCS_2_WARNING": "1"}
     environment["PYTHONPATH"] = str(ROOT)
-    site = tmp_path / "site"
     for command in (["docs.site.views"], ["mkdocs", "--quiet", "build", "--site-dir", str(site)]):
         done = subprocess.run(
             [sys.executable, "-m", *command],
@@ -334,6 +332,12 @@ def test_the_site_is_built_whole_from_the_app_and_the_docs(tmp_path: Path) -> No
             check=False,
         )
         assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+
+
+@pytest.mark.exhaustive
+@pytest.mark.skipif(find_spec("material") is None, reason="requirements-docs.txt is not installed")
+def test_the_site_is_built_whole_from_the_app_and_the_docs(tmp_path: Path) -> None:
+    build(site := tmp_path / "site")
     # a published model is only drawn
     assert [view.name for view in facts.read() if not view.answer] == ["home/published"]
     unsaved = [view.name for view in facts.read() if not live.figure(view, "")]
@@ -344,8 +348,7 @@ def test_the_site_is_built_whole_from_the_app_and_the_docs(tmp_path: Path) -> No
     html = {path: Html(path) for path in site.rglob("*.html")}
     assert not broken(site, html)
     (wrong := site / "wrong.html").write_text('<a href="glossary/#no-such-term">1</a><img src="none.png">')
-    seen = broken(site, html | {wrong: Html(wrong)})
-    assert seen == ["wrong.html: glossary/#no-such-term", "wrong.html: none.png"]
+    assert broken(site, html | {wrong: Html(wrong)}) == ["wrong.html: glossary/#no-such-term", "wrong.html: none.png"]
     assert not [link for found in html.values() for link in found.loaded if urlsplit(link).netloc]
 
     sitemap = (site / "sitemap.xml").read_text("utf-8")
@@ -360,3 +363,6 @@ def test_the_site_is_built_whole_from_the_app_and_the_docs(tmp_path: Path) -> No
         url, query = urlsplit(link).path.strip("/"), dict(parse_qsl(urlsplit(link).query))
         key, ids = known[url]
         assert key not in query or query[key] in ids, link
+    command = [sys.executable, "-m", "tests.browser.site_figures", str(site)]
+    seen = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert seen.returncode == 0, seen.stderr[-4000:]

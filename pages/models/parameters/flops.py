@@ -304,5 +304,5 @@ VIEW = View(
     code=(products,),
     needs_model=False,
     question=lambda choice: TEXT("question", model=choice.title),
-    shows=("quadratic cost of attention",),
+    shows=("quadratic attention", "attention cost"),
 )

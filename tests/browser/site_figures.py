@@ -107,7 +107,7 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=path, args=list(ARGUMENTS))
         wrong = faults(site, browser.new_page(), root)
         browser.close()
-    sys.exit("\n".join(wrong))
+    sys.exit("\n".join(wrong) or None)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ PATIENCE_MS = 60_000
 # Of a frame: it is drawn, with its charts, and it is as high as what it shows.
 DRAWN = """() => {
   const frame = document.querySelector('iframe.live'), inside = frame?.contentDocument
-  return inside?.documentElement.dataset.gfSaved === 'drawn' && Math.abs(frame.clientHeight - inside.body.scrollHeight) < 2
+  return inside?.documentElement?.dataset.gfSaved === 'drawn' && inside.body && Math.abs(frame.clientHeight - inside.body.scrollHeight) < 2
     && [...inside.querySelectorAll('.gf-figure')].every((chart) => chart.clientHeight === 0 || chart.querySelector('.main-svg'))
 }"""
 WIDER = "() => document.querySelector('iframe.live').contentDocument.documentElement.scrollWidth - innerWidth"

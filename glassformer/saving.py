@@ -13,7 +13,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 FRAME = (
     '<iframe srcdoc="{page}" title="A view of Glassformer"'
-    ' sandbox="allow-scripts allow-downloads allow-popups" loading="lazy"'
+    ' sandbox="allow-scripts allow-downloads allow-popups allow-popups-to-escape-sandbox" loading="lazy"'
     ' style="width: 100%; height: {height}px; border: 0"></iframe>'
 )
 

@@ -348,7 +348,10 @@ def test_the_site_is_built_whole_from_the_app_and_the_docs(tmp_path: Path) -> No
     html = {path: Html(path) for path in site.rglob("*.html")}
     assert not broken(site, html)
     (wrong := site / "wrong.html").write_text('<a href="glossary/#no-such-term">1</a><img src="none.png">')
-    assert broken(site, html | {wrong: Html(wrong)}) == ["wrong.html: glossary/#no-such-term", "wrong.html: none.png"]
+    assert broken(site, html | {wrong: Html(wrong)}) == [
+        "wrong.html: glossary/#no-such-term",
+        "wrong.html: none.png",
+    ]
     assert not [link for found in html.values() for link in found.loaded if urlsplit(link).netloc]
 
     sitemap = (site / "sitemap.xml").read_text("utf-8")

@@ -56,7 +56,7 @@ assert "gf-saved" in Path("heads.html").read_text("utf-8")
 try:
     glassformer.show_view("nowhere")
 except ValueError as error:
-    assert "the address of no view" in str(error) and "\\n" not in str(error)
+    assert "no view has the address" in str(error) and "\\n" not in str(error)
 else:
     raise AssertionError
 shown = glassformer.SavedView("<p>&</p>", 300)._repr_html_()

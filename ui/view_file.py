@@ -24,7 +24,7 @@ from streamlit.testing.v1 import AppTest
 
 from engine.errors import GlassformerError
 from studies.exercises.sheet import block, inline
-from ui import background_jobs, export, frames, session, site, views
+from ui import background_jobs, export, frames, models, session, site, views
 from ui.operate import patches
 from ui.players import component, served
 from ui.text.markdown import plain
@@ -97,12 +97,15 @@ def parsed(address: str) -> tuple[site.Entry, dict[str, str]]:
     entry = next((entry for entry in site.built() if entry.url == url), None)
     if entry is None:
         raise ViewFileError(
-            f"{address!r} is the address of no view: one is, for example, attention?attention_view=heads"
+            f"no view has the address {address!r}; one that there is: attention?attention_view=heads"
         )
     page = views.page_of(entry)
     there = [view.id for view in page.views]
     if (name := query.get(page.key, there[0])) not in there:
         raise ViewFileError(f"{page.title} has no view {name!r}: there are {', '.join(there)}")
+    view, model = page.views[there.index(name)], query.get("model", "")
+    if model and view.needs_model and view.choose is None and type(models.source_of(model)) is models.Source:
+        raise ViewFileError(f"there is no model {model!r}: there are {', '.join(models.offered())}")
     return entry, query
 
 
@@ -130,7 +133,7 @@ def gathered(entry: site.Entry, page: AppTest, app: str = APP) -> dict[str, Any]
     seen.walk(page.main)
     if not seen.parts:
         why = "".join(f": {_words(each.value)}" for each in [*page.error, *page.info][:1])
-        raise ViewFileError(f"{entry.title} shows no figure there that could be saved{why}")
+        raise ViewFileError(f"this view of {entry.title} has no figure to save{why}")
     saved = export.saved({}, {})
     if export.OFFER in page.session_state:
         offer = page.session_state[export.OFFER]
@@ -315,10 +318,16 @@ def _table(rows: Any) -> str:
 
 
 def save(address: str, target: Path) -> None:
-    """Writes the file of the view at an address, in a process of its own. Raises ViewFileError."""
+    """Writes the file of the view at an address, in a process of its own; where the address is whole, its
+    link to the live view leads there. Raises ViewFileError.
+    """
+    if not target.parent.is_dir():
+        raise ViewFileError(f"there is no folder {target.parent}")
     begin()
     try:
-        target.write_text(file_of(address), "utf-8")
+        parts = urlsplit(address)
+        app = f"{parts.scheme}://{parts.netloc}" if parts.netloc else APP
+        target.write_text(file_of(address, app), "utf-8")
     finally:
         background_jobs.leave_all()
         session.close_manager()

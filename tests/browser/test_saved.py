@@ -252,6 +252,7 @@ def test_what_follows_a_choice_only_in_the_app_is_said(visitor: Visitor, browser
         page.get_by_text("stay as they were saved").wait_for()
         after_frames(page, 120)
         assert head.get_attribute("aria-pressed") == "true", "nobody undoes it"
+        page.get_by_text(re.compile(r"attends to “.*: about \d+%")).wait_for()  # its picture has 255 steps
 
 
 def test_the_living_map_goes_through_its_training(visitor: Visitor, browser, app_url, tmp_path) -> None:
@@ -289,8 +290,16 @@ def test_the_steps_of_a_training_travel_along(visitor: Visitor, browser, app_url
         page.wait_for_function(f"before => JSON.stringify({shown}) !== before", arg=json.dumps(there))
         assert f"step {frames['steps'][0]}" in page.locator("output").first.inner_text()
         assert text_of(answer.inner_html()) == text_of(answers[0])
+        assert "&step=0" in page.get_by_role("link", name="Open the live view").get_attribute("href")
+        page.get_by_text("The numbers behind the figure").click()
+        rows = page.locator(".gf-rows")
+        first = rows.inner_text()
+        page.keyboard.press("Escape")
+        slider.focus()
         page.keyboard.press("End")
         page.wait_for_function(f"before => JSON.stringify({shown}) === JSON.stringify(before)", arg=there)
+        assert "step=" not in page.get_by_role("link", name="Open the live view").get_attribute("href")
+        page.wait_for_function("before => document.querySelector('.gf-rows').innerText !== before", arg=first)
 
 
 def test_files_of_one_site_share_the_library(

@@ -44,9 +44,10 @@ def test_it_has_figure_answer_words_facts_and_the_form_that_its_reader_expects()
 @pytest.mark.parametrize(
     "address, why",
     [
-        ("nowhere?x=1", "the address of no view"),
+        ("nowhere?x=1", "no view has the address"),
         ("attention?attention_view=none", "has no view 'none': there are heads, steps"),
-        ("courses", "Courses shows no figure"),
+        ("courses", "this view of Courses has no figure to save"),
+        ("attention?model=gpt9", "there is no model 'gpt9': there are shakespeare-classic"),
     ],
 )
 def test_an_address_without_a_figure_is_refused_in_a_sentence(address: str, why: str) -> None:

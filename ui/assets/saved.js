@@ -29,7 +29,7 @@ import { back, figureAt, fill } from "./stage_full.js"
 
 const ROWS = 200 // of a table on the page; its file has all
 const PLAY_MS = 350
-const STAYS = "The sentence and other figures stay as they were saved. The live view follows what you change here."
+const STAYS = "The sentence and other figures stay as they were saved: in the live view they follow your choice."
 const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%:()*+-;,=.?@^_`{|}~"
 
 /** Draws the page. @param {Saved} saved @param {Record<string, Draw>} components */
@@ -127,7 +127,7 @@ function training(main, known, now) {
   if (steps.length < 2) return write(note, `This is step ${steps[at].toLocaleString("en")} of the training. The live view has the other ${all - 1}.`)
   note.before(root)
   others.forEach((other) => other.remove()) // they are in the answer of each step
-  write(note, steps.length < all ? `${steps.length} of ${all} steps of the training are in this file; the live view has the others.` : "")
+  write(note, steps.length < all ? `This file has ${steps.length} of the ${all} steps of the training, the live view all.` : "")
   let shown = at, player = /** @type {ReturnType<typeof frames> | null} */ (null)
   const go = (/** @type {number} */ index) => {
     if (index !== shown) handOut(Object.assign(now, pictures[index]))
@@ -137,6 +137,7 @@ function training(main, known, now) {
     write(where, words)
     track.slider.setAttribute("aria-valuetext", words)
     if (answer) answer.innerHTML = answers[index]
+    main.dispatchEvent(new CustomEvent("gf-step", { detail: index === steps.length - 1 ? null : steps[index] }))
   }
   const stop = () => {
     player?.stop()
@@ -175,7 +176,14 @@ function explained(main, { words, facts, settings, address, date, version }) {
     within(list, "dd", "", text)
   }
   const live = within(foot, "p")
-  within(live, "a", "", "Open the live view", { href: address })
+  const way = within(live, "a", "", "Open the live view", { href: address }), step = [...list.querySelectorAll("dt")].find(({ textContent }) => textContent === "Step")?.nextElementSibling
+  main.addEventListener("gf-step", (/** @type {any} */ { detail }) => { // as the address and the facts of that view have it
+    const there = new URL(address), newest = detail === null
+    if (newest) there.searchParams.delete("step")
+    else there.searchParams.set("step", detail)
+    way.setAttribute("href", there.href)
+    if (step) write(step, main.querySelector(".gf-scrub-where")?.textContent?.split(" · ")[0].replace("step ", "") ?? "")
+  })
   within(live, "span", "", ", where everything can be changed. This file is a copy: its numbers are those that were on the screen.")
   for (const link of main.querySelectorAll("a[href]")) {
     const to = link.getAttribute("href") ?? ""
@@ -190,7 +198,9 @@ function tabled(box) {
   const roots = [...document.querySelectorAll("figure *")].filter((root) => tables.has(root) && root.querySelector('.gf-tools button[aria-label$="CSV"]:not([hidden])'))
   roots.forEach((root, i) => {
     const fold = within(box, "details"), name = within(fold, "summary", "", roots.length > 1 ? `The numbers behind figure ${i + 1}` : "The numbers behind the figure")
-    fold.addEventListener("toggle", () => { if (fold.open) fold.replaceChildren(name, tableOf(tables.get(root)?.() ?? "")) })
+    const renewed = () => { if (fold.open) fold.replaceChildren(name, tableOf(tables.get(root)?.() ?? "")) }
+    fold.addEventListener("toggle", renewed)
+    for (const kind of ["gf-step", "click", "input"]) document.querySelector("main")?.addEventListener(kind, (event) => { if (!fold.contains(/** @type {Node} */ (event.target))) requestAnimationFrame(renewed) })
   })
 }
 

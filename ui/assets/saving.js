@@ -12,7 +12,7 @@ import { ASIDE, CONTROLS, evenly, fileName, grid, markup, MOST, placed, settings
 const LOOK_MS = 50
 const NO_PART = [...ASIDE.map((key) => `.st-key-${key}`), "[data-testid=stPopoverBody]"].join()
 const EMBED = (/** @type {string} */ name, /** @type {string} */ title) =>
-  `<iframe src="${name}" title="${markup(title)}" style="width: 100%; height: 900px; border: 0" loading="lazy" sandbox="allow-scripts allow-downloads allow-popups"></iframe>`
+  `<iframe src="${name}" title="${markup(title)}" style="width: 100%; height: 900px; border: 0" loading="lazy" sandbox="allow-scripts allow-downloads allow-popups allow-popups-to-escape-sandbox"></iframe>`
 
 /** @typedef {{ module: string, key: string, data: any, isolated?: boolean }} Part a component and what it was sent */
 /** @typedef {{ part?: number, html?: string, small?: boolean, answer?: boolean }} Block a figure, by its place among the parts, or words */
@@ -21,8 +21,8 @@ const EMBED = (/** @type {string} */ name, /** @type {string} */ title) =>
 export function openSaving(host, token) {
   const dialog = within(host, "dialog", "gf-saving", "", { "aria-label": "Save as HTML" }), title = question(), name = fileName(title)
   within(dialog, "p", "gf-saving-head", "Save as HTML")
-  within(dialog, "p", "", "One file with the figures as they stand, the answer and the explanation. It opens in any browser, without a network.")
-  if (typed()) within(dialog, "p", "gf-saving-note", "Texts that you typed here are in the file.")
+  within(dialog, "p", "", "One file with the figures as they are now, the answer and the explanation. It opens in any browser, without a network.")
+  if (typed()) within(dialog, "p", "gf-saving-note", "The file contains the text that you typed.")
   const said = within(dialog, "p", "gf-saving-said", "", { role: "status" }), row = within(dialog, "div", "gf-room-buttons")
   const press = (/** @type {HTMLButtonElement} */ pressed) => {
     pressed.disabled = true
@@ -54,7 +54,7 @@ async function copy(dialog, text, said) {
   area.value = text
   area.select()
   const done = await navigator.clipboard?.writeText(text).then(() => true, () => false)
-  write(said, done ? "Copied. Put it beside the saved file." : "Copy the code below, and put it beside the saved file.")
+  write(said, done ? "Copied. Paste it into a page in the folder of the saved file." : "Copy the code below, and paste it into a page in the folder of the saved file.")
 }
 
 /** @param {string} token @param {string} name @param {(words: string) => void} tell */

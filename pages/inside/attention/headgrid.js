@@ -90,7 +90,7 @@ function tell(self, index) {
     name: `attention-layer-${Math.floor(index / self.heads)}-head-${index % self.heads}`,
     title: self.data.hints[index],
     weight: full ? (q, k) => full[q * n + k] / 65535 : (q, k) => self.pixels[picture + Math.floor(q / step) * size + Math.floor(k / step)] / 255,
-    exact: full !== null || step === 1,
+    exact: full !== null, // a picture has steps of 1/255
     masked: self.data.masked,
   })
 }

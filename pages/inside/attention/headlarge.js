@@ -92,7 +92,7 @@ function table(self) {
   const { tokens, shown } = self, lines = []
   tokens.forEach((query, q) => tokens.forEach((key, k) => {
     const value = shown.weight(q, k)
-    if (value > 0) lines.push([q, query, k, key, value.toFixed(5)])
+    if (value > 0) lines.push([q, query, k, key, value.toFixed(shown.exact ? 5 : 3)])
   }))
   return [["query_position", "query", "key_position", "key", "weight"], ...lines]
 }

@@ -27,7 +27,7 @@ LECTURE_MODELS: dict[str, Preset] = {
         source="github.com/karpathy/nanoGPT (2022)",
     ),
     "block-512": Preset(
-        "One block of the lecture, 512 wide",
+        "One block, 512 wide",
         "d = 512, d_ff = 2,048, 8 heads: matrices without biases, two LayerNorms with gain and bias.",
         ModelConfig(vocab_size=1, context=1, d_model=512, d_ff=2048, n_layers=1, n_heads=8, norm_bias=True),
         source="the block of Vaswani et al. 2017, without its biases",
@@ -36,19 +36,18 @@ LECTURE_MODELS: dict[str, Preset] = {
         "Bare, 256 wide",
         "V = 65, d = 256, 4 layers, without biases, gains and W_O: 2·V·d + 11·L·d² on the blackboard.",
         _BARE,
-        source="the lecture that this app goes with (2026); no paper",
+        source="the lecture “A step-by-step introduction to transformer models”; no paper",
     ),
     "bare-128": Preset(
         "Bare, 128 wide",
         "V = 65, d = 128, 4 layers, without biases and gains: 2·V·d + 12·L·d² on the blackboard.",
         replace(_BARE, d_model=128, output_projection=True),
-        source="the lecture that this app goes with (2026); no paper",
+        source="the lecture “A step-by-step introduction to transformer models”; no paper",
     ),
     "lab": Preset(
-        "The lab's own model",
-        "4 layers, 4 heads, 128 wide, context 128: the model that the course's lab builds, whose matrices"
-        " have no biases.",
+        "The coding lab's model",
+        "4 layers, 4 heads, 128 wide, context 128, as the lab builds it: no biases in matrices.",
         SMALL["mini"].model,
-        source="the lab that this app goes with (2026); no paper",
+        source="the coding lab “Build a Transformer”; no paper",
     ),
 }

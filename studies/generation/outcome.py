@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from engine.errors import ShapeError
 from engine.sample.stages import Stage, draws
 
 
@@ -33,19 +34,66 @@ def outcome(records: Sequence[Stage]) -> Outcome:
     return Outcome(len(last.logits), last.remaining, cut, first.choices, last.choices)
 
 
+def surest_and_least_sure(logits: np.ndarray) -> tuple[int, int]:
+    """Returns the positions of logits (position, vocab) with the fewest and with the most effective choices,
+    e^entropy; of equal ones the first. Raises ShapeError where no position has numbers.
+
+    >>> surest_and_least_sure(np.array([[0.0, 1.0], [0.0, 9.0], [0.0, 0.0]]))
+    (1, 2)
+    """
+    choices = np.array([_choices(row) for row in logits])
+    if not np.isfinite(choices).any():
+        raise ShapeError("no position has logits that are numbers")
+    return int(np.nanargmin(choices)), int(np.nanargmax(choices))
+
+
+def _choices(row: np.ndarray) -> float:
+    """Returns the effective choices of logits (vocab,); NaN where they are no numbers."""
+    shifted = row.astype(np.float64) - row.max()
+    weights = np.exp(shifted)
+    total = weights.sum()
+    return float(np.exp(np.log(total) - (weights * shifted).sum() / total))
+
+
 def last_torn(logits: np.ndarray, least: float) -> int:
     """Returns the last position of logits (position, vocab) with at least `least` effective choices,
     e^entropy, for the next token; else that with the most, or the last where they are no numbers.
     """
     torn: list[float] = []
     for row in logits[::-1]:
-        shifted = row.astype(np.float64) - row.max()
-        weights = np.exp(shifted)
-        total = weights.sum()
-        torn.append(float(np.exp(np.log(total) - (weights * shifted).sum() / total)))
+        torn.append(_choices(row))
         if not torn[-1] < least:  # nor where it is no number
             return len(logits) - len(torn)
     return len(logits) - 1 - int(np.argmax(torn))
+
+
+@dataclass(frozen=True, eq=False)
+class Cuts:
+    """Probabilities (vocab,) after a token; what top-k alone and top-p alone leave of them, bool (vocab,)."""
+
+    token: str
+    probabilities: np.ndarray = field(repr=False)
+    top_k: np.ndarray = field(repr=False)
+    top_p: np.ndarray = field(repr=False)
+
+    @classmethod
+    def of(cls, token: str, by_k: Sequence[Stage], by_p: Sequence[Stage]) -> Cuts:
+        """Compares the records of two runs of `stages` over the same logits."""
+        left = (np.isfinite(records[-1].logits) for records in (by_k, by_p))
+        return cls(token, by_k[0].probabilities, *left)
+
+    @property
+    def left_by_k(self) -> int:
+        return int(self.top_k.sum())
+
+    @property
+    def left_by_p(self) -> int:
+        return int(self.top_p.sum())
+
+    def left_by(self, ids: np.ndarray) -> list[str]:
+        """Returns who leaves each token: both, top_k, top_p or neither."""
+        names = {(True, True): "both", (True, False): "top_k", (False, True): "top_p"}
+        return [names.get((bool(self.top_k[i]), bool(self.top_p[i])), "neither") for i in ids.tolist()]
 
 
 def removed_by(records: Sequence[Stage]) -> dict[int, str]:

@@ -180,7 +180,7 @@ def test_a_stored_race_shows_what_is_said_of_it(name: str) -> None:
     both = compare_twins(race.runs, WORDS, race.repeats)
     for kind, names in KINDS.items():
         assert (name in names) <= (both.kind == kind), both
-    if name in CHEATS:
+    if name in CHEATS and PLACE:  # what it says is held beside the words of the text that it has read
         assert both.broken.words < both.healthy.words / 2
 
 

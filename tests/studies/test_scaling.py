@@ -63,6 +63,7 @@ def test_a_plan_counts_every_parameter_and_spends_its_budget():
     assert plan.parameters == sum(p.numel() for p in build(plan.model, 0).parameters())
 
 
+@pytest.mark.usefixtures("shakespeare")
 def test_a_run_reads_what_its_budget_pays_for_and_is_repeated_exactly():
     run = finish(measure(SMALL))
     assert run.tokens == SMALL.train.steps * 512 and run.flops == 6 * run.parameters * run.tokens

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from pages.models.parameters import whole_text
 from pages.models.parameters.choice import Choice
 from pages.models.parameters.components import NAMES
 from pages.models.parameters.length import LENGTHS, chosen_length, length_axis, length_slider
@@ -20,7 +21,7 @@ from studies.costs.growth import Headed, by_heads, by_part
 from studies.costs.ledger import Flops, Ledger
 from studies.costs.sizes import TILE, fitting, padding
 from studies.guesses import sizes
-from ui import content, explain, guess
+from ui import content, explain, guess, widgets
 from ui.figures import specs as go
 from ui.figures.theme import colour
 from ui.guess import Guess
@@ -29,6 +30,7 @@ from ui.players.plot import plot
 from ui.text.numbers import flop, percent
 
 TEXT = content.beside(__file__)
+PART = "parameters_part"
 LINES = (  # of everything else, of scores and sums, and of three parts of the first
     ("residual", 3, "solid"),
     ("attention", 3, "solid"),
@@ -39,11 +41,20 @@ LINES = (  # of everything else, of scores and sums, and of three parts of the f
 
 
 def draw(choice: Choice) -> None:
+    """Draws the costs of a token over the length of the text, or those of a whole text."""
+    left, right = st.columns([4, 8], gap="medium", vertical_alignment="bottom")
+    shown = {each: TEXT(f"of {each}") for each in ("token", "text")}
+    part = widgets.select(TEXT["costs of"], shown, PART, container=left, hidden=True)
+    with right:
+        tokens = length_slider(choice.ledger.config.context)
+    (_token if part == "token" else whole_text.draw)(choice, tokens)
+
+
+def _token(choice: Choice, tokens: int) -> None:
     """Draws FLOPs of a token over the length of the text, and what they are at one length; the
     rest folded.
     """
     ledger = choice.ledger
-    tokens = length_slider(ledger.config.context)
     flops = ledger.flops(tokens)
     lengths = np.unique(np.append(np.geomspace(LENGTHS[0], LENGTHS[-1], 121).round(), LENGTHS)).astype(
         np.int64
@@ -297,12 +308,17 @@ def flops_by_length(
     )
 
 
+def _question(choice: Choice) -> str:
+    whole = st.session_state.get(PART, widgets.read_url(PART)) == "text"
+    return TEXT("question of a text" if whole else "question", model=choice.title)
+
+
 VIEW = View(
     "flops",
     TEXT,
     draw,
     code=(products,),
     needs_model=False,
-    question=lambda choice: TEXT("question", model=choice.title),
+    question=_question,
     shows=("quadratic attention", "attention cost"),
 )

@@ -55,7 +55,8 @@ def draw(choice: Choice) -> None:
     """
     ledger = choice.ledger
     left, middle, right = st.columns([7, 4, 4], gap="medium")
-    dtype = widgets.select(TEXT["precision"], list(DTYPES), "parameters_dtype", first=DTYPE, container=left)
+    kinds = {each: TEXT["precision bfloat16"] if each == DTYPE else each for each in DTYPES}
+    dtype = widgets.select(TEXT["precision"], kinds, "parameters_dtype", first=DTYPE, container=left)
     batch = widgets.slide_over(TEXT["batch"], BATCHES, 1, "parameters_batch", container=middle)
     with right:
         tokens = length_slider(ledger.config.context)
@@ -73,7 +74,8 @@ def draw(choice: Choice) -> None:
 
 def memory_needed(choice: Choice, dtype: str, batch: int, tokens: int, device: str | None) -> str:
     """Says what writing and training take, and the smallest device on which the model writes."""
-    sums = totals(uses(choice.ledger, dtype, batch, tokens))
+    needed = uses(choice.ledger, dtype, batch, tokens)
+    sums, cache = totals(needed), needed["to write"].get("KV cache", 0)
     texts = "several texts" if batch > 1 else "one text"
     fits = "on no device" if device is None else "on an" if device.startswith("8") else "on a"
     said = TEXT(
@@ -84,6 +86,7 @@ def memory_needed(choice: Choice, dtype: str, batch: int, tokens: int, device: s
         model=choice.title,
         bytes=sums["to write"],
         device=device,
+        cache=content.Filled(TEXT("cache share", cache=cache) if cache else ""),
     )
     return f"{said} {TEXT('to train', bytes=sums['to train'])}" if dtype in TRAINED_IN else said
 

@@ -11,6 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.data.progress import single_piece
+from pages.output.generation import beside_a_sample
 from pages.output.generation.conversation import conversation
 from studies.generation.beam import Beam, Node, beam_search
 from studies.generation.decoding_comparison import Continuation, Rivals, dropped, ending_with, rivals
@@ -42,9 +43,14 @@ Ends = tuple[int, ...]  # tokens that finish a branch
 
 
 def draw(subject: Subject) -> None:
-    """Searches, draws the tree and compares."""
-    a, b, c, d = st.columns([3, 3, 2, 3], gap="medium", vertical_alignment="bottom")
+    """Searches, draws the tree and compares; or puts the text beside a sample."""
+    first, a, b, c, d = st.columns([4, 3, 3, 2, 2], gap="medium", vertical_alignment="bottom")
+    parts = {part: TEXT(f"part {part}") for part in ("tree", "sample")}
+    part = widgets.select(TEXT["part"], parts, "beam_part", container=first, hidden=True)
     subject, last, about = conversation(subject, d)
+    if part == "sample":
+        beside_a_sample.draw(subject, _width(a), _seed(b))
+        return
     width, depth, penalty, stop, seed = _controls(subject, a, b, c)
     if about:
         st.caption(about)
@@ -121,7 +127,7 @@ def _tree(subject: Subject, beam: Beam, width: int) -> None:
 
 def _controls(subject: Subject, a: Any, b: Any, c: Any) -> tuple[int, int, float, str, int]:
     most = max(1, min(DEEPEST, subject.config.context))
-    width = widgets.slide(TEXT["width"], 1, WIDEST, 4, "beam_width", container=a, hint=TEXT["width hint"])
+    width = _width(a)
     first = min(16, most)  # where the shipped model's greedy way is not the best
     depth = widgets.slide(
         TEXT["depth"], 1, DEEPEST, first, "beam_depth", container=b, hint=TEXT["depth hint"]
@@ -137,8 +143,19 @@ def _more() -> tuple[float, str, int]:
     hint = TEXT["penalty hint"]
     penalty = widgets.slide(TEXT["penalty"], -1.0, 2.0, 1.0, "beam_penalty", step=0.1, hint=hint)
     stop = widgets.select(TEXT["stop"], list(STOPS), "beam_stop", kind="list", hint=TEXT["stop hint"])
-    seed = widgets.whole(TEXT["seed"], 0, MAX_SEED, 0, "beam_seed", hint=TEXT["seed hint"])
-    return penalty, stop, seed
+    return penalty, stop, _seed(st)
+
+
+def _width(container: Any) -> int:
+    return widgets.slide(
+        TEXT["width"], 1, WIDEST, 4, "beam_width", container=container, hint=TEXT["width hint"]
+    )
+
+
+def _seed(container: Any) -> int:
+    return widgets.whole(
+        TEXT["seed"], 0, MAX_SEED, 0, "beam_seed", container=container, hint=TEXT["seed hint"]
+    )
 
 
 def _written(subject: Subject, tokens: tuple[int, ...]) -> str:

@@ -43,7 +43,8 @@ def draw(subject: Subject, container: Any) -> None:
     b, d = st.columns([4, 5], gap="medium")
     # as a link holds it: no commas
     tokens = widgets.slide_over(TEXT["length"], LENGTHS, 4096, "kv_tokens", container=container)
-    dtype = widgets.select(TEXT["precision"], list(DTYPES), "kv_dtype", first="bfloat16", container=b)
+    kinds = {each: TEXT["precision bfloat16"] if each == "bfloat16" else each for each in DTYPES}
+    dtype = widgets.select(TEXT["precision"], kinds, "kv_dtype", first="bfloat16", container=b)
     by_heads = sharing(subject.config, tokens, dtype, subject.model.parts)
     heads = widgets.select(
         TEXT["heads"], list(by_heads.sizes), "kv_heads", first=by_heads.model_heads, container=d

@@ -11,9 +11,10 @@ import streamlit as st
 
 from engine import checkpoints
 from engine.errors import CorpusError, ShapeError
+from pages.output.sampling import two_tokenizers
 from studies.generation.branches import Likelihood
 from studies.generation.scoring import Scored, ladder, score
-from ui import content, explain, memo, session
+from ui import content, explain, memo, session, widgets
 from ui.figures import specs as go
 from ui.figures.axes import token_axis
 from ui.figures.labels import LETTER, crowded, plain
@@ -32,7 +33,9 @@ NUMBERED = 24  # bars at most that have their probability above them
 
 
 def draw(subject: Subject) -> None:
-    """Draws a bar for each token, the four steps from there to the perplexity, and what others reach."""
+    """Draws a bar for each token, the four steps from there to the perplexity, and what others reach; or the
+    text under two tokenizers.
+    """
     try:
         scored = score(subject.recording().logits, subject.ids)
     except ShapeError:
@@ -40,6 +43,12 @@ def draw(subject: Subject) -> None:
         return
     if not scored.finite:
         st.warning(TEXT["diverged"])
+        return
+    titles = {part: TEXT(f"part {part}") for part in ("text", "tokenizers")}
+    left, right = st.columns([4, 7], gap="medium")
+    part = widgets.select(TEXT["part"], titles, "scored_part", container=left, hidden=True)
+    if part == "tokenizers":
+        two_tokenizers.draw(subject, scored, right)
         return
     bars, steps = st.columns([13, 7], gap="medium")
     tokens = subject.labels[1:]

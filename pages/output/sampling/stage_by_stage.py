@@ -12,6 +12,7 @@ from engine.config import SampleConfig
 from engine.sample import Stage, uniform
 from engine.sample.stages import draw as draw_token
 from engine.sample.stages import min_p, repetition_penalty, stages, temperature, top_k, top_p
+from pages.output.sampling import two_positions
 from pages.output.sampling.position_and_seed import LIKELIEST, position_and_seed, staged
 from studies.generation.outcome import Tally, likeliest_ids, outcome, removed_by, tally
 from studies.guesses import sampling
@@ -43,9 +44,13 @@ def draw(subject: Subject) -> None:
     """Draws one position's logits through every stage, with sliders that answer in the browser, and one draw
     or a thousand of them.
     """
-    left, right = st.columns([7, 3], gap="medium", vertical_alignment="center")
-    modes = {"stages": TEXT["one draw"], "draws": TEXT["thousand draws"]}
+    left, right = st.columns([11, 9], gap="medium", vertical_alignment="center")
+    modes = {"stages": TEXT["one draw"], "draws": TEXT["thousand draws"], "two": TEXT["sure and unsure"]}
     mode = widgets.select(TEXT["draws"], modes, "sampling_draws", container=right, hidden=True)
+    if mode == "two":
+        left.caption(TEXT["two positions"])
+        two_positions.draw(subject)
+        return
     position, seed = position_and_seed(subject, beside=left)
     config = settings(seed)
     logits, previous = subject.recording().logits[position], subject.ids[: position + 1]

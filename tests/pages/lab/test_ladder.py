@@ -13,6 +13,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.data import corpora
+from engine.data.corpus import Corpus
 from engine.training.train import check
 from pages.lab.ladder import race as race_view
 from pages.lab.ladder import replication
@@ -87,8 +88,8 @@ def test_every_rung_says_what_it_buys(name: str, drawn) -> None:
     np.testing.assert_allclose(drawn["ladder_ideas"].table["nats"], wanted, rtol=1e-6)
 
 
-def test_the_chosen_step_is_drawn_from_the_rung_below(drawn) -> None:
-    """A bar from the loss of the rung below, up, to its own; n-grams stand where their losses are."""
+def test_the_chosen_step_is_drawn_from_the_rung_below(drawn: dict[str, Any]) -> None:
+    """A bar from the loss of the rung below, up, to its own."""
     losses, over, names = ends("ladder"), over_seeds("ladder"), list(LADDER)
     opened("ideas", ladder_rung="positions")
     figure, below = drawn["ladder_ideas"], LADDER["positions"].below
@@ -106,7 +107,11 @@ def test_the_chosen_step_is_drawn_from_the_rung_below(drawn) -> None:
     sides = [side == "middle right" for side in written["textposition"]]
     beyond = [high if right else low for right, (low, high) in zip(sides, ranges, strict=True)]
     np.testing.assert_allclose(written["x"], beyond, rtol=1e-6, err_msg="a number stands on its range")
-    shown = dict(baselines(corpora.load("shakespeare")))
+
+
+def test_n_grams_stand_where_their_losses_are(drawn: dict[str, Any], shakespeare: Corpus) -> None:
+    opened("ideas", ladder_rung="positions")
+    figure, shown = drawn["ladder_ideas"], dict(baselines(shakespeare))
     wanted = {name: shown[name] for name in ("unigram", "bigram", "trigram")}
     assert {note["text"]: note["x"] for note in figure.layout["annotations"]} == pytest.approx(wanted)
     assert sorted(line["x0"] for line in figure.layout["shapes"]) == pytest.approx(sorted(wanted.values()))

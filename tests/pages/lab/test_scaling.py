@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.data import corpora
+from engine.data.corpus import Corpus
 from engine.data.progress import Progress
 from pages.lab.ladder import scaling_laws
 from studies.experiments.scaling import WIDTHS, Plan, ScalingRun, fit, shipped
@@ -103,5 +103,5 @@ def test_the_guess_about_a_run_is_that_of_the_fit(times: float, right: int) -> N
     assert scaling_laws.where_it_falls(fitted, 2e10, 1000) is None
 
 
-def test_the_length_of_the_text_is_right() -> None:
-    assert len(corpora.load("shakespeare").train) == scaling_laws.LENGTH
+def test_the_length_of_the_text_is_right(shakespeare: Corpus) -> None:
+    assert len(shakespeare.train) == scaling_laws.LENGTH

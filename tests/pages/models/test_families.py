@@ -31,6 +31,7 @@ from studies.pairs.tokenizer import PairTokenizer
 from tests.pages import helpers
 from tests.pages.helpers import chosen, clicked, lacking, said, unescaped
 from tests.pages.stage import StageManager, trained
+from ui import session
 from ui.site import ROOT
 
 pytestmark = pytest.mark.usefixtures("manager")
@@ -275,6 +276,7 @@ def run(manager: StageManager, monkeypatch: pytest.MonkeyPatch) -> str:
     """A finished training."""
     found = Speakers(KNOWN, tuple(lines for _, _, lines in HELD), 2 / 3)
     monkeypatch.setattr(classifier, "speakers", lambda: found)
+    monkeypatch.setattr(session, "corpus", lambda name: found)  # the text itself may not be here
     return trained(manager, RunSpec(MODEL, TrainConfig(steps=50), kinds.SPEAKERS, name="mine"), at, STEPS)
 
 

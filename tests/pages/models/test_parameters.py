@@ -1,7 +1,9 @@
 """The Parameters page: counts written out here, figures, and what a model costs."""
 
 import math
+import time
 
+import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -10,6 +12,7 @@ from pages.models.parameters import whole_model
 from pages.models.parameters.change import GROUPS
 from pages.models.parameters.choice import ALL, plain
 from runs.state import RunSpec
+from studies.costs import whole_text as studied
 from studies.costs.block import BlockParameters, block, gate_paid
 from studies.costs.ledger import ledger
 from studies.costs.shares import where
@@ -150,6 +153,46 @@ def test_the_crossover_and_six_n(drawn):
     ) in sentences(page)
     products = page.dataframe[0].value
     assert products["FLOPs per token"].sum() == ledger(ALL["gpt2"].model).flops(16).forward
+
+
+def whole_text(**query: str) -> AppTest:
+    """The page once attention has been timed: until then a bar stands there."""
+    page = opened(view="flops", **query)
+    for _ in range(200):
+        if "four times the attention" in sentences(page) or "window makes" in sentences(page):
+            return page
+        time.sleep(0.1)
+        page.run()
+    raise AssertionError("attention was never timed")
+
+
+def test_attention_of_a_whole_text_is_drawn_in_bytes_and_in_seconds_of_this_server(drawn, monkeypatch):
+    monkeypatch.setattr(studied, "_seconds", lambda mixer, length: 1e-6 * mixer.n_heads * length**2 / 12)
+    page = opened(view="flops", model="gpt2", length="2048", part="text")
+    said = sentences(page)
+    table = pd.DataFrame(drawn["parameters_whole_text"].table).set_index("tokens")
+    assert (
+        table.loc[1024, "bytes"] == 12 * 1024 * 1024 * 4 and table.loc[2048, "bytes"] == 4 * 12 * 1024**2 * 4
+    )
+    assert (
+        table.loc[1024, "measured"] == "True" and table.loc[2048, "measured"] == "False"
+    )  # 64 MB at most are timed
+    assert table.loc[1024, "seconds"] == pytest.approx(1.048576)
+    assert table.loc[2048, "seconds"] == pytest.approx(4 * 1.048576)
+    assert (
+        "attention weights take **192 MB**" in said
+        and "**4 s** on this server (extrapolated from 1,024)" in said
+    )
+    assert "From 512 to 1,024 tokens they took 4.0 times as long." in said
+
+
+def test_a_window_makes_the_attention_of_a_text_linear():
+    said = sentences(whole_text(model="mistral-7b", length="32768", part="text"))
+    assert (
+        "at 32,768 tokens, each compared with at most 4,096, one layer's attention weights take **16 GB**"
+        in said
+    )
+    assert "without the window they would take 128 GB" in said
 
 
 def test_what_acts_once_a_text_is_counted_once():

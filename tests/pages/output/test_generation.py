@@ -5,11 +5,13 @@ links and limits.
 import json
 import math
 import re
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from streamlit.testing.v1 import AppTest
@@ -21,8 +23,8 @@ from engine.model import build
 from engine.recording import record
 from engine.sample import generate
 from pages.output.generation import beam_search as beam_view
+from pages.output.generation import beside_a_sample, step_by_step
 from pages.output.generation import session as sessions
-from pages.output.generation import step_by_step
 from pages.output.generation import token_by_token as generation
 from pages.output.generation.link import LINK, link, parse
 from pages.output.generation.message import message
@@ -43,7 +45,7 @@ from tests.pages.inside.models import shipped
 from ui import memo
 from ui.fit_text import show_token
 from ui.model_bar import Subject
-from ui.text.numbers import flop, gigabytes, scientific
+from ui.text.numbers import flop, gigabytes, percent, scientific
 
 pytestmark = pytest.mark.usefixtures("manager", "measured_anew")
 WARM = SampleConfig(temperature=1.0, seed=3)
@@ -350,6 +352,49 @@ def found_by(depth: int, width: int, stop: str = "", penalty: float = 1.0):
         beam_search(kept.model, ids, depth, width, length_penalty=penalty, stop=ends, shown=width + 2)
     )
     return kept, found, rivals(kept.model, ids, found, depth, ends, 0)
+
+
+def beside(**query: str) -> AppTest:
+    """The part once both texts are written: until then a bar stands in their place."""
+    page = opened(generation_view="beam", beam_part="sample", **query)
+    for _ in range(300):
+        if len(page.code) >= 2:
+            return page
+        time.sleep(0.1)
+        page.run()
+    raise AssertionError("the texts were never written")
+
+
+def test_a_beam_that_runs_in_circles_stands_beside_a_sample_and_the_author(drawn, shakespeare):
+    prompt = beside_a_sample.LOOPS
+    page = beside(text=prompt, beam_width="8")
+    kept = shipped()
+    ids = kept.tokenizer.encode(prompt)
+    after = shakespeare.text.split(prompt)[1][:108]
+    assert prompt not in kept.tokenizer.decode(shakespeare.train.tolist())
+    beam = finish(beam_search(kept.model, ids, 108, 8))
+    texts = [kept.tokenizer.decode(list(beam.path(beam.winner))), None, after]
+    shown = [each.value for each in page.code[:3]]
+    assert shown[0] == texts[0].strip("\n") and shown[2] == after.strip("\n")
+    nats = pd.DataFrame(drawn["beam_beside"].table)
+    assert nats["beam"].sum() == pytest.approx(-beam.nodes[beam.winner].total, rel=1e-4)
+    with torch.inference_mode():
+        read = kept.model(torch.tensor([kept.tokenizer.encode(prompt + after)]))[0].double().log_softmax(-1)
+    wanted = [-read[len(ids) - 1 + i, token].item() for i, token in enumerate(kept.tokenizer.encode(after))]
+    assert nats["author"].tolist() == pytest.approx(wanted, abs=1e-4)
+
+    def circles(text: str) -> float:
+        runs = [text[at : at + 8] for at in range(len(text) - 7)]
+        return sum(run in runs[:at] for at, run in enumerate(runs)) / len(runs)
+
+    assert circles(texts[0]) > 0.1 > circles(after)
+    said = f"{percent(circles(texts[0]), 1)} of the beam's text only repeats itself, and {percent(circles(after), 1)} of what"
+    assert said in sentences(page)
+
+
+def test_a_prompt_of_nobody_has_no_author_and_a_full_context_no_room():
+    assert len(beside(text="xyzzy").code) == 2
+    assert "leaves no room" in sentences(opened(generation_view="beam", beam_part="sample", text="ab " * 60))
 
 
 def test_a_wider_beam_is_more_probable_and_the_seed_moves_the_sample(drawn):

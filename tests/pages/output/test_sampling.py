@@ -1,16 +1,19 @@
 """The Sampling page alone: every view, every kind of model, and links written by strangers."""
 
 import base64
+import itertools
 import math
 import time
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
 from engine.checkpoints import Checkpoint
+from engine.data import corpora
 from engine.sample import draw, stages, uniform
 from pages.output.sampling import temperature
 from studies.generation.outcome import likeliest_ids, tally
@@ -226,6 +229,77 @@ def test_a_text_is_scored_by_the_chain_rule(drawn):
     assert ours[2] == pytest.approx(math.exp(1.5104), abs=1e-3) and math.isnan(ours[3])
     assert chain["sum so far"].iloc[-1] == pytest.approx(12 * nats, abs=1e-4)
     assert "nothing to score" in sentences(opened(sampling_view="likelihood", text="T"))
+
+
+def kept_by_hand(p: np.ndarray, k: int, mass: float) -> tuple[set[int], set[int]]:
+    """What top-k and top-p keep of probabilities (vocab,), counted from the largest down."""
+    order = [int(i) for i in np.argsort(-p, kind="stable")]
+    sums = np.cumsum(p[order])
+    return set(order[:k]), set(order[: int(np.searchsorted(sums, mass)) + 1])
+
+
+def test_top_k_and_top_p_are_shown_where_the_model_is_surest_and_least_sure(drawn):
+    page = opened(sampling_draws="two", text=KING, cut_k="5", cut_p="0.8")
+    rows = log_probabilities(KING).exp().numpy()
+    entropy = [-(row * np.log(row)).sum() for row in rows]
+    places = int(np.argmin(entropy)), int(np.argmax(entropy))
+    table, words = pd.DataFrame(drawn["sampling_two_positions"].table), sentences(page)
+    for half, place in zip((table[:15], table[15:]), places, strict=True):
+        by_k, by_p = kept_by_hand(rows[place], 5, 0.8)
+        assert half["top_k_keeps"].tolist() == [str(i in by_k) for i in half["id"]]
+        assert half["top_p_keeps"].tolist() == [str(i in by_p) for i in half["id"]]
+        assert half["probability"].tolist() == pytest.approx(rows[place][half["id"].astype(int)].tolist(), abs=1e-5)
+    few, many = (len(kept_by_hand(rows[place], 5, 0.8)[1]) for place in places)
+    assert few < many and f"top-p 0.8 keeps {few} of 65 token" in words and f"and {many} after" in words
+    colours = {trace["name"] for trace in drawn["sampling_two_positions"].traces}
+    assert "both keep" in colours and "only top-k keeps" in colours
+
+
+def pairs_by_hand(tokens: list[int], read: np.ndarray, vocab: int) -> float:
+    """-ln p of tokens in nats, each after the one before: (times seen + 1) / (times the first was + V)."""
+    total = 0.0
+    for a, b in itertools.pairwise(tokens):
+        seen = int(((read[:-1] == a) & (read[1:] == b)).sum())
+        total -= math.log((seen + 1) / (int((read[:-1] == a).sum()) + vocab))
+    return total
+
+
+def test_a_text_has_another_perplexity_under_another_tokenizer_and_bits_per_character(drawn):
+    text = "To be, or not to be"
+    page = opened(sampling_view="likelihood", scored_part="tokenizers", scored_text="this", text=text)
+    name = "shakespeare" if corpora.shakespeare_path() else "python"
+    rows = drawn["sampling_two_tokenizers"].table
+    for at, cut in enumerate(("char", "bpe:1024")):
+        corpus = corpora.load(name, tokenizer=cut)
+        ids = corpus.tokenizer.encode(text)
+        nats = pairs_by_hand(ids, corpus.train.numpy(), corpus.vocab_size)
+        given = len(corpus.tokenizer.decode(ids[:1]))
+        assert rows["perplexity per token"][at] == pytest.approx(math.exp(nats / (len(ids) - 1)), rel=1e-5)
+        assert rows["bits per character"][at] == pytest.approx(
+            nats / math.log(2) / (len(text) - given), rel=1e-5
+        )
+    ids = ids_of(text)
+    nats = -sum(log_probabilities(text)[i, token].item() for i, token in enumerate(ids[1:]))
+    assert rows["bits per character"][2] == pytest.approx(nats / math.log(2) / (len(text) - 1), rel=1e-4)
+    larger, fewer = (
+        rows["perplexity per token"][1] > rows["perplexity per token"][0],
+        rows["bits per character"],
+    )
+    assert larger and f"need {'fewer' if fewer[1] < fewer[0] else 'more'} bits per character" in sentences(
+        page
+    )
+
+
+def test_pieces_have_the_higher_perplexity_of_a_held_out_passage_and_fewer_bits(drawn, shakespeare):
+    words = sentences(opened(sampling_view="likelihood", scored_part="tokenizers"))
+    letters, pieces, model = pd.DataFrame(drawn["sampling_two_tokenizers"].table).to_dict("records")
+    passage = shakespeare.text[len(shakespeare.train) :].split("\n\n", 1)[1][:128]
+    read = log_probabilities(passage)
+    nats = -sum(read[i, token].item() for i, token in enumerate(ids_of(passage)[1:]))
+    assert model["perplexity per token"] == pytest.approx(math.exp(nats / 127), rel=1e-4)
+    assert pieces["perplexity per token"] > 2 * letters["perplexity per token"]
+    fewer = (pieces["bits per character"], letters["bits per character"])
+    assert "need fewer bits per character: **{:.2f}** against {:.2f}.".format(*fewer) in words
 
 
 @pytest.mark.parametrize(("view", "scale"), [("stages", 1e19), ("likelihood", 1e30)])

@@ -42,6 +42,14 @@ test("marks stand at their steps; names that would touch stand on two sides, or 
   assert.deepEqual(marked([0], [mark(0)], 100).map(({ at, side }) => [at, side]), [[0, "right"]])
 })
 
+test("a mark's name says what its head does where there is room for that before the next", () => {
+  const mark = (step) => ({ step, short: "0.1", words: "head 0.1 copies" })
+  const named = (wide) => marked([0, 10, 20, 30, 40], [mark(10), mark(20)], wide).map(({ name }) => name)
+  assert.deepEqual(named(500), ["head 0.1 copies", "head 0.1 copies"])
+  assert.deepEqual(named(400), ["0.1", "head 0.1 copies"]) // 100 pixels for the first, 200 for the second
+  assert.deepEqual(named(100), ["0.1", "0.1"])
+})
+
 test("the loss fills the picture, and what is missing is left out", () => {
   assert.deepEqual(points([3, null, 1]), [[0, 8], [1000, 92]])
   assert.deepEqual(points([2]), [[0, 92]])

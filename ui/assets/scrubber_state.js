@@ -2,6 +2,7 @@
 // Where the scrubber stands among the snapshots: arithmetic alone.
 
 const NAME = 6 // pixels of a letter of a mark's name: figures of 12 pixels, a full stop among them
+const WORD = 7 // likewise, of words
 export const NEWEST = -1 // follow the newest, as ui/players/scrubber.py has it
 
 /**
@@ -55,8 +56,9 @@ export function words({ steps, losses, marks = [] }, index) {
 }
 
 /**
- * The marks that have a place among the snapshots: how far along the slider each stands, in percent, and on which side of it
- * its name stands. Of marks that are near one another the first has it on the left, the last on the right, others have none.
+ * The marks that have a place among the snapshots: how far along the slider each stands, in percent, its name, in full where
+ * there is room for that, and the side of it where that stands. Of marks that are near one another the first has it on the
+ * left, the last on the right, others have none.
  * @param {number[]} steps
  * @param {Mark[]} marks
  * @param {number} wide pixels that the slider has
@@ -64,8 +66,10 @@ export function words({ steps, losses, marks = [] }, index) {
 export function marked(steps, marks, wide) {
   const last = Math.max(steps.length - 1, 1)
   const found = marks.filter(({ step }) => steps.includes(step)).map((mark) => ({ ...mark, at: (100 * steps.indexOf(mark.step)) / last }))
-  const near = (i) => i >= 0 && i + 1 < found.length && ((found[i + 1].at - found[i].at) * wide) / 100 < NAME * (1 + found[i].short.length)
-  return found.map((mark, i) => ({ ...mark, side: !near(i) ? "right" : near(i - 1) ? "none" : "left" }))
+  const room = (i) => (((i + 1 < found.length ? found[i + 1].at : 100) - found[i].at) * wide) / 100 // pixels to its right
+  const near = (i) => i >= 0 && i + 1 < found.length && room(i) < NAME * (1 + found[i].short.length)
+  const name = (mark, i) => (room(i) < WORD * (1 + mark.words.length) ? mark.short : mark.words)
+  return found.map((mark, i) => ({ ...mark, name: name(mark, i), side: !near(i) ? "right" : near(i - 1) ? "none" : "left" }))
 }
 
 /**

@@ -42,8 +42,8 @@ function drawNames(/** @type {ReturnType<typeof createTrack>} */ { names, traini
   const found = training ? marked(training.steps, training.marks, wide) : [], known = JSON.stringify(found)
   if (known === names.dataset.known) return
   names.dataset.known = known
-  names.replaceChildren(...found.map(({ at, side, short, words: full }) => {
-    const name = element("span", "", side === "none" ? "" : short)
+  names.replaceChildren(...found.map(({ at, side, name: written, words: full }) => {
+    const name = element("span", "", side === "none" ? "" : written)
     name.style.left = `${at}%`
     name.dataset.side = side
     name.title = full

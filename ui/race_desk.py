@@ -135,7 +135,11 @@ def progress(views: Sequence[RunView], specs: Sequence[RunSpec], stored: Stored 
     if views and len(views) < len(specs):
         st.caption(race_words.missing(len(views), len(specs)), width="stretch")
     elif stored is not None and views and not any(view.id for view in views):
-        st.caption(race_words.STORED, help=race_words.made(stored.made), width="stretch")
+        st.caption(
+            race_words.stored([view.spec.model for view in views]),
+            help=race_words.made(stored.made),
+            width="stretch",
+        )
     elif live and not any(view.spec.same_recipe(spec) for view in live for spec in specs):
         st.caption(race_words.OTHER, width="stretch")
 

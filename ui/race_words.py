@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from engine.config import ModelConfig
 from runs.state import RunView
 from studies.experiments.race_table import Along, RunCurves, Standing, name_of
 from ui.figures.losses import Curves
@@ -41,7 +42,6 @@ MEANT = (
 )
 NOTHING = "No race has been run yet."
 CANCEL = "Stops every run after its current step; what they have learned is kept."
-STORED = "Stored curves"
 OTHER = "A race with settings different from those chosen now."
 STRANGER = "This race was started in another browser: you can watch it, and start your own."
 
@@ -49,6 +49,25 @@ STRANGER = "This race was started in another browser: you can watch it, and star
 def before(count: int) -> str:
     """Returns the sentence before anybody has raced."""
     return f"Press **Race** to train these **{count}** side by side."
+
+
+def stored(models: Sequence[ModelConfig]) -> str:
+    """Names the models of stored curves by what they share, and by the range of what they do not.
+
+    >>> stored([ModelConfig(n_layers=layers, d_model=64, context=64) for layers in (1, 8)])
+    'Stored curves: 1 to 8 blocks, width 64, context 64'
+    """
+    blocks, width, context = (
+        _range([getattr(model, name) for model in models]) for name in ("n_layers", "d_model", "context")
+    )
+    return (
+        f"Stored curves: {blocks} {'block' if blocks == '1' else 'blocks'}, width {width}, context {context}"
+    )
+
+
+def _range(values: Sequence[int]) -> str:
+    low, high = min(values), max(values)
+    return f"{low}" if low == high else f"{low} to {high}"
 
 
 def made(how: str) -> str:

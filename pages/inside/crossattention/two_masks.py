@@ -8,8 +8,9 @@ import numpy as np
 import streamlit as st
 
 from engine.parts.attention import causal_mask, decoder_masks, padding_mask
-from studies.experiments.masks_swapped import HEALTHY, SOURCE, SWAPPED, Swapped, learn, shipped
+from studies.experiments.masks_swapped import HEALTHY, SOURCE, SWAPPED, TASK, Swapped, learn, shipped
 from studies.families.cross_attention import masks_of
+from studies.pairs.presets import PAIRED
 from ui import content, explain, widgets
 from ui.figures import specs as go
 from ui.figures.masks import HIDDEN_SHADE, Mask, masks_figure
@@ -135,4 +136,5 @@ VIEW = View(
     draw,
     code=(causal_mask, padding_mask, decoder_masks, masks_of, learn),
     needs_model=False,
+    fields={"layers": PAIRED[TASK].model.n_layers, "width": PAIRED[TASK].model.d_model},
 )

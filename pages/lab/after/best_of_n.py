@@ -13,7 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from engine.slices import median_curve, seed_median
 from pages.lab.after.answer_bars import answer_bars
-from studies.after.reward import ASKED, HALF, draw_answers
+from studies.after.reward import ASKED, CONFIG, HALF, draw_answers
 from studies.guesses import after
 from studies.tasks.attempts import (
     COUNTS,
@@ -211,4 +211,10 @@ def vote_bars(each: Votes) -> go.Figure:
     )
 
 
-PART = View("attempts", TEXT, draw, (pass_at, majority_at, draw_answers), fields={"half": HALF, "most": MOST})
+PART = View(
+    "attempts",
+    TEXT,
+    draw,
+    (pass_at, majority_at, draw_answers),
+    fields={"half": HALF, "most": MOST, "blocks": CONFIG.n_layers, "width": CONFIG.d_model},
+)

@@ -28,6 +28,7 @@ from pages.lab.after.stored_runs import (
 )
 from studies.after.reward import (
     ASKED,
+    CONFIG,
     HALF,
     TRIES,
     Group,
@@ -222,7 +223,13 @@ def advantage_bars(group: Group) -> go.Figure:
     )
 
 
-REWARD = View("reward", TEXT, draw, (reinforce, advantages, rewards), fields={"half": HALF})
+REWARD = View(
+    "reward",
+    TEXT,
+    draw,
+    (reinforce, advantages, rewards),
+    fields={"half": HALF, "blocks": CONFIG.n_layers, "width": CONFIG.d_model},
+)
 VIEW = View(
     "reward",
     TEXT,

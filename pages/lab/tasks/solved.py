@@ -13,6 +13,7 @@ import streamlit as st
 
 from engine.checkpoints import Checkpoint
 from engine.errors import GlassformerError, TaskError
+from engine.presets import SMALL
 from engine.sample import complete
 from pages.lab.tasks.task_models import choose_task, look_inside, shipped
 from studies.experiments.lab_races import task_spec
@@ -343,6 +344,7 @@ VIEW = View(
     draw,
     _code,
     needs_model=False,
+    fields={"blocks": SMALL["task"].model.n_layers, "width": SMALL["task"].model.d_model},
     variant=_variant,
     variants={"grokking": (("task", GROKS),)},
     shows=("grokking", "generalisation", "memorisation"),

@@ -28,6 +28,10 @@ EXPERIMENTS = {
     "ladder": ("ladder", "ladder.json: the lecture's experiment, repeated"),
     "masks-swapped": ("masks_swapped", "swapped.json: the two masks of an encoder-decoder swapped"),
     "no-causal-mask": ("no_causal_mask", "unmasked.json and square/: a decoder without its mask"),
+    "no-feedforward": (
+        "no_feedforward",
+        "feedforward.json: tasks learned with and without feed-forward networks, over seeds",
+    ),
     "no-residual": ("no_residual", "residuals.json: models without residual connections"),
     "preferences": ("preference_runs", "preferences.json: a model trained by preferences (DPO), over seeds"),
     "races": ("lab_races", "races/: the races that are shown before anybody presses a button"),

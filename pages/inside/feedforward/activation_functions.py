@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.parts.feedforward import GatedFeedForward, gelu_tanh, relu2
+from pages.inside.feedforward import without_the_network
 from studies.costs.cards.table import card_of
 from studies.feedforward import activation_functions
 from studies.feedforward.activation_functions import Curve, Difference, Inputs, curve
@@ -24,6 +25,7 @@ TEXT = content.beside(__file__)
 REACHES = (2.0, 3.0, 4.0, 6.0, 8.0, 10.0)
 DOTS = 500
 DRAWN, FORMS = ("output", "slope"), ("map", "slices")
+WITHOUT = "without it"  # the network
 SHADES = {"relu": "run1", "relu2": "run2", "gelu": "validation", "gelu_tanh": "run3", "silu": "training"}
 
 
@@ -37,7 +39,11 @@ def draw(subject: Subject) -> None:
     names = list(functions)
     left, right = st.columns([3, 1], gap="medium")
     with right:
-        what = widgets.select(TEXT["show"], DRAWN, "feedforward_drawn")
+        what = widgets.select(TEXT["show"], [*DRAWN, WITHOUT], "feedforward_drawn")
+        if what == WITHOUT:
+            with left:
+                without_the_network.draw()
+            return
         chosen = widgets.select_several(
             TEXT["functions"],
             {n: functions[n][0] for n in names},

@@ -41,6 +41,7 @@ class Question:
     answers: tuple[str, ...]
     counts: tuple[int, ...]
     open: bool
+    before: tuple[int, ...] = ()  # the counts of the first vote, where this is the second
 
 
 @dataclass
@@ -53,6 +54,7 @@ class _Room:
     number: int = 0
     text: str = ""
     answers: tuple[str, ...] = ()
+    before: tuple[int, ...] = ()
     open: bool = True
     chosen: dict[bytes, int] = field(default_factory=dict)
     changes: dict[bytes, int] = field(default_factory=dict)
@@ -69,7 +71,13 @@ class _Room:
     def shown(self) -> Question:
         chosen = list(self.chosen.values())
         counts = tuple(chosen.count(answer) for answer in range(len(self.answers)))
-        return Question(self.id, self.number, self.text, self.answers, counts, self.open)
+        return Question(self.id, self.number, self.text, self.answers, counts, self.open, self.before)
+
+    def put(self, now: float) -> None:
+        """Opens the question to answers; those of the last one are dropped."""
+        self.number, self.open, self.used = self.number + 1, True, now
+        for held in (self.chosen, self.changes, self.places):
+            held.clear()
 
 
 class Rooms:
@@ -105,12 +113,21 @@ class Rooms:
                 room = _Room(secrets.token_urlsafe(12), secrets.token_bytes(16), b"", self._clock())
                 room.owner, room.place = room.hashed(owner), room.placed(address)
                 self._rooms[room.id] = room
-            room.number += 1
-            room.text, room.answers, room.open = asked, choices, True
-            room.chosen.clear()
-            room.changes.clear()
-            room.places.clear()
-            room.used = self._clock()
+            room.text, room.answers, room.before = asked, choices, ()
+            room.put(self._clock())
+            return room.shown()
+
+    def ask_again(self, owner: str) -> Question:
+        """Puts the owner's question a second time (peer instruction, Crouch and Mazur 2001): the first vote's
+        counts stay beside it. Raises RoomError unless it is closed, and was put once.
+        """
+        with self._lock:
+            self._forget()
+            room = self._of(owner)
+            if room is None or room.open or room.before:
+                raise RoomError("A question is put a second time once it is closed, and no third time.")
+            room.before = room.shown().counts
+            room.put(self._clock())
             return room.shown()
 
     def mine(self, owner: str) -> Question | None:

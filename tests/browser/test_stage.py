@@ -126,6 +126,11 @@ def test_a_presenters_keys_work_in_a_course_whatever_was_clicked_and_the_room_an
     stage.get_by_role("button", name="Let phones answer").click()
     stage.get_by_role("button", name="Ask", exact=True).click()
     stage.get_by_role("button", name="No more answers").click()
+    stage.get_by_role("button", name="Put the same question a second time").click()
+    expect(stage.locator(".gf-room-total")).to_have_text("Second vote: 0 answers")
+    expect(stage.locator(".gf-room-bars .right")).to_have_count(0)
+    stage.get_by_role("button", name="No more answers").click()
+    expect(stage.locator(".gf-room-shift")).to_contain_text("nothing to compare")
     expect(stage.locator(".gf-room-bars .right")).to_contain_text("Nothing: each word gets exactly the same")
     expect(stage.locator(".gf-room-why")).to_contain_text("Nothing in its arithmetic depends on")
     stage.get_by_role("button", name="Hide the answers").click()
@@ -247,6 +252,9 @@ def test_a_clicker_leads_through_a_vote(stage, app_url) -> None:
     expect(stage.locator(".gf-room")).to_be_hidden()
     stage.get_by_role("button", name="Let phones answer").click()
     expect(stage.locator(".gf-room-form")).to_be_hidden()  # the room is still open
+    stage.keyboard.press("PageDown")
+    expect(stage.locator(".gf-room-total")).to_have_text("0 answers · closed")
+    expect(stage.locator(".gf-room-why")).to_be_hidden()  # it may vote again first
     stage.keyboard.press("PageDown")
     expect(stage.locator(".gf-room-why")).to_contain_text("Nothing in its arithmetic")
     stage.keyboard.press("PageDown")

@@ -69,6 +69,22 @@ def test_a_closed_question_says_how_many_answered(rooms: Rooms) -> None:
     assert "The question is closed. 2 people answered." in said(page)
 
 
+def test_a_phone_is_told_that_it_is_the_second_vote_and_chooses_anew(rooms: Rooms) -> None:
+    room, notice = asked(rooms).room, "The second vote on this question: discuss it first"
+    page = opened(room)
+    assert notice not in said(page)
+    page.button[0].click().run()
+    rooms.close("lecturer")
+    rooms.ask_again("lecturer")
+    page.run()
+    assert notice in said(page) and "Choose one." in said(page)
+    page.button[1].click().run()
+    assert rooms.look(room).counts == (0, 1, 0) and rooms.look(room).before == (1, 0, 0)
+    rooms.close("lecturer")
+    page.run()
+    assert notice not in said(page)
+
+
 def test_a_button_of_the_last_question_counts_nothing(rooms: Rooms) -> None:
     room = asked(rooms).room
     page = opened(room)

@@ -53,6 +53,32 @@ def test_what_is_closed_counts_no_more_and_the_next_question_starts_at_nothing(f
         found.look(asked.room)
 
 
+def test_a_question_is_put_a_second_time_with_the_first_vote_beside_it_and_no_third(found: Rooms) -> None:
+    def refused(owner: str = "lecturer") -> None:
+        with pytest.raises(RoomError, match="a second time once it is closed, and no third time"):
+            found.ask_again(owner)
+
+    refused()  # before there is one
+    first = found.ask("lecturer", "One?", THREE)
+    for person, answer in (("a", 0), ("b", 0), ("c", 2)):
+        found.choose(first.room, person, 1, answer)
+    refused()  # while it is open
+    found.close("lecturer")
+    refused("somebody else")
+    second = found.ask_again("lecturer")
+    assert (second.before, second.counts, second.open) == ((2, 0, 1), (0, 0, 0), True)
+    assert (second.text, second.answers, second.number) == (first.text, first.answers, 2)
+    assert found.choice(first.room, "a") is None, "each chooses again"
+    with pytest.raises(RoomError, match="has changed"):  # a phone that still shows the first vote
+        found.choose(first.room, "a", 1, 0)
+    for person in "abcd":
+        found.choose(first.room, person, 2, 2)
+    found.close("lecturer")
+    refused()
+    assert found.look(first.room).before == (2, 0, 1) and found.look(first.room).counts == (0, 0, 4)
+    assert found.ask("lecturer", "Two?", THREE).before == ()
+
+
 def test_no_name_is_kept_and_no_two_rooms_know_the_same_person(found: Rooms) -> None:
     one, two = found.ask("x", "One?", THREE), found.ask("y", "Two?", THREE)
     for asked in (one, two):

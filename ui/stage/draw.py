@@ -74,7 +74,7 @@ def _room(address: str) -> dict[str, Any] | None:
 
 
 def _asked() -> None:
-    """Carries out the lecturer's command: {do: ask, close, end or look, text, answers}."""
+    """Carries out the lecturer's command: {do: ask, again, close, end or look, text, answers}."""
     done = (st.session_state.get(KEY) or {}).get("room")
     if not isinstance(done, Mapping):
         return
@@ -83,6 +83,8 @@ def _asked() -> None:
     try:
         if do == "ask":
             session.rooms().ask(owner, done.get("text"), done.get("answers"))
+        elif do == "again":
+            session.rooms().ask_again(owner)
         elif do == "close":
             session.rooms().close(owner)
         elif do == "end":

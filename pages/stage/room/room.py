@@ -42,6 +42,8 @@ def _question() -> None:
             on_click=_choose,
             args=(asked, person, index),
         )
+    if asked.open and asked.before:
+        st.caption(TEXT["second vote"])
     st.caption(_said(asked, chosen))
 
 

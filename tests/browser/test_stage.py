@@ -100,18 +100,18 @@ def test_a_presenters_keys_work_in_a_course_whatever_was_clicked_and_the_room_an
     where = stage.locator(".gf-tour-where")
     stage.locator(".gf-head").nth(5).click()
     stage.keyboard.press("ArrowRight")
-    expect(where).to_have_text("6 of 9")
+    expect(where).to_have_text("6 of 10")
     settled(stage)
     for _ in range(3):
         stage.keyboard.press("ArrowLeft")
-    expect(where).to_have_text("3 of 9")
+    expect(where).to_have_text("3 of 10")
     settled(stage)
     stage.keyboard.press("p")
     stage.wait_for_selector("html.gf-stage", state="attached")
     stage.get_by_role("button", name=re.compile("^Freeze")).click()
     stage.wait_for_selector(".gf-frozen-copy")
     stage.keyboard.press("ArrowLeft")
-    expect(where).to_have_text("2 of 9")
+    expect(where).to_have_text("2 of 10")
     stage.wait_for_selector(".gf-frozen-copy", state="detached")
     with stage.expect_popup() as second:
         stage.get_by_role("button", name="Notes for the speaker").click()
@@ -121,7 +121,7 @@ def test_a_presenters_keys_work_in_a_course_whatever_was_clicked_and_the_room_an
 
     for number in (3, 4):
         stage.keyboard.press("ArrowRight")
-        expect(where).to_have_text(f"{number} of 9")
+        expect(where).to_have_text(f"{number} of 10")
     settled(stage)
     stage.get_by_role("button", name="Let phones answer").click()
     stage.get_by_role("button", name="Ask", exact=True).click()
@@ -136,7 +136,7 @@ def test_a_presenters_keys_work_in_a_course_whatever_was_clicked_and_the_room_an
     stage.get_by_role("button", name="Hide the answers").click()
     expect(stage.locator(".gf-tour-ask")).to_be_hidden()
     stage.keyboard.press("ArrowRight")
-    expect(where).to_have_text("5 of 9")
+    expect(where).to_have_text("5 of 10")
 
 
 SHOWN = """() => ({ scene: parseInt(document.querySelector('.gf-tour-where')?.textContent),

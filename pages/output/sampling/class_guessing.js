@@ -21,7 +21,7 @@ import { cell, lossBars } from "./guessing_draw.js"
  * @property {string} head
  * @property {string} loss_head
  * @property {string[]} names of the class and the model
- * @property {{ address: string, note: string, code: { size: number, path: string } } | null} way
+ * @property {{ room: string, address: string, note: string, code: { size: number, path: string } } | null} way
  * @property {(string | number)[][]} table
  * @property {import("../../../ui/assets/shared/colours.js").Palette} palette
  */
@@ -62,9 +62,9 @@ function drawGuesses({ guesses, data }) {
 }
 
 function drawWay({ way, data }) {
-  const { address = "", note = "", code } = data.way ?? {}, written = JSON.stringify(data.way)
-  if (way.dataset.way === written) return
-  way.dataset.way = written
+  const { room = "", address = "", note = "", code } = data.way ?? {}
+  if (way.dataset.room === room) return
+  way.dataset.room = room
   way.replaceChildren(...(code?.path ? [squares(code, "To the room's question")] : []), ...[address, note].filter(Boolean).map((words) => element("p", "", words)))
 }
 

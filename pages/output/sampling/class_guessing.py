@@ -27,7 +27,7 @@ from ui.text.tokens import show_characters
 TEXT = content.beside(__file__)
 PLAYER, REVEALED = "you_class", "you_revealed"
 LOOK_SECONDS = 1.0
-ROWS = 8  # characters that have bars
+ROWS = 7  # characters that have bars
 CLASS = "class"
 NEXT = {
     "ready": "ask",
@@ -169,10 +169,14 @@ def _sent(
         "head": TEXT["head"],
         "loss_head": TEXT("loss head", characters=now.known),
         "names": [TEXT["by class"], TEXT["by model"]],
-        "way": way_to(st.context.url or "", now.question.room) if now.question is not None else None,
+        "way": _way(now.question) if now.question is not None else None,
         "table": [[name, *each.round(5).tolist()] for name, each in nats.items()],
         "palette": theme.palette(),
     }
+
+
+def _way(question: Question) -> dict[str, object]:
+    return way_to(st.context.url or "", question.room) | {"room": question.room}
 
 
 def rows(now: Round, studied: Studied, alphabet: tuple[str, ...]) -> list[dict[str, object]]:

@@ -40,9 +40,9 @@ function create(place, _, signal) {
   const main = button("", "", () => (self.state === PLAYING ? over(self) : start(self)))
   main.className = "gf-play-main"
   const time = within(bar, "output", "gf-play-clock"), count = within(bar, "span", "gf-play-count"), said = within(bar, "p", "gf-play-said", "", { "aria-live": "polite" })
-  const again = button("", "", () => self.trigger("again", performance.now()))
+  const another = button("", "", () => self.trigger("again", performance.now()))
   bar.prepend(main)
-  bar.append(again)
+  bar.append(another)
   const text = within(root, "div", "gf-play-text", "", { tabindex: 0, role: "group", "aria-label": "The text so far" })
   const turn = within(root, "div", "gf-play-turn"), number = within(turn, "span", "gf-play-number"), tried = within(turn, "span", "gf-play-tried")
   const input = within(turn, "textarea", "gf-play-input", "", { rows: 1, autocomplete: "off", autocapitalize: "off", autocorrect: "off", spellcheck: "false" })
@@ -56,7 +56,7 @@ function create(place, _, signal) {
     for (const character of characters(typed)) press(self, character)
   })
   for (const name of ["pointerover", "click"]) text.addEventListener(name, (event) => point(self, around(event, "[data-at]")))
-  Object.assign(self, { main, time, count, said, again, text, turn, number, tried, input, skip, keys, result })
+  Object.assign(self, { main, time, count, said, another, text, turn, number, tried, input, skip, keys, result })
   bar.append(saveTools(root, () => "you-are-the-model", () => table(self)))
   signal.addEventListener("abort", () => clearInterval(self.timer))
   return self
@@ -81,7 +81,7 @@ function over(self) {
   clearInterval(self.timer)
   self.state = self.game.turns.length ? OVER : READY
   draw(self)
-  if (self.state === READY) write(self.said, self.data.words.nothing)
+  write(self.said, self.data.words[self.state === READY ? "nothing" : "point"])
 }
 
 /** What was typed or pressed. @param {any} self @param {string} character */
@@ -100,8 +100,8 @@ function act(self, /** @type {import("./guessing_state.js").Game} */ game, guess
   const character = visible(alphabet[game.at > before.at ? ids[before.at] : guess])
   const last = game.turns.at(-1), what = game.at === before.at ? "not it" : last?.right ? "right" : "was"
   const number = what === "right" ? last?.guesses ?? 0 : game.tried.length + 1
-  if (game.at >= ids.length) over(self)
-  else draw(self)
+  if (game.at >= ids.length) return over(self)
+  draw(self)
   write(self.said, filled(words[what], { character, number, most: self.most }))
 }
 
@@ -114,11 +114,11 @@ function update(self, /** @type {Data} */ data) {
   if (key === self.key) return
   clearInterval(self.timer)
   Object.assign(self, { key, state: READY, game: newGame(), most: guessesOf(data.alphabet.length, data.guesses) })
-  for (const [node, name] of [[self.again, "again"], [self.skip, "give up"]]) {
+  for (const [node, name] of [[self.another, "again"], [self.skip, "give up"]]) {
     write(node, words[name])
     for (const label of ["aria-label", "title"]) node.setAttribute(label, words[`${name} hint`])
   }
-  self.again.hidden = alone()
+  self.another.hidden = alone()
   self.input.setAttribute("aria-label", words["guess hint"])
   self.input.setAttribute("placeholder", words.guess)
   self.keys.replaceChildren()

@@ -24,6 +24,11 @@ MAX_SECONDS = 2 * 3600  # without a question or an answer, after which a room is
 QUIET_SECONDS = 300  # likewise; a room in which nobody ever answered then gives way to another of its address
 MAX_TEXT, MAX_ANSWER = 200, 80  # characters
 FEWEST, MOST = 2, 5  # answers to choose from
+MAX_PASSAGE, MAX_ALPHABET, MAX_PAST = (
+    600,
+    256,
+    500,
+)  # characters: before the next one, to choose from, asked for
 _ID = re.compile(r"[A-Za-z0-9_-]{16}")  # what secrets.token_urlsafe(12) makes
 
 
@@ -41,6 +46,8 @@ class Question:
     answers: tuple[str, ...]
     counts: tuple[int, ...]
     open: bool
+    before: tuple[int, ...] = ()  # the counts of the first vote, where this is the second
+    letters: bool = False  # True if the answers are the characters that may follow the text
 
 
 @dataclass
@@ -53,6 +60,9 @@ class _Room:
     number: int = 0
     text: str = ""
     answers: tuple[str, ...] = ()
+    before: tuple[int, ...] = ()
+    letters: bool = False
+    past: list[tuple[str, tuple[int, ...]]] = field(default_factory=list)
     open: bool = True
     chosen: dict[bytes, int] = field(default_factory=dict)
     changes: dict[bytes, int] = field(default_factory=dict)
@@ -69,7 +79,14 @@ class _Room:
     def shown(self) -> Question:
         chosen = list(self.chosen.values())
         counts = tuple(chosen.count(answer) for answer in range(len(self.answers)))
-        return Question(self.id, self.number, self.text, self.answers, counts, self.open)
+        known = (self.id, self.number, self.text, self.answers, counts, self.open)
+        return Question(*known, self.before, self.letters)
+
+    def put(self, now: float) -> None:
+        """Opens the question to answers; those of the last one are dropped."""
+        self.number, self.open, self.used = self.number + 1, True, now
+        for held in (self.chosen, self.changes, self.places):
+            held.clear()
 
 
 class Rooms:
@@ -95,7 +112,21 @@ class Rooms:
         """Puts a question to the owner's room, made where there is none, and drops the last one's answers.
         Raises RoomError for no question, and for too many rooms of the server or the network.
         """
-        asked, choices = _question(text, answers)
+        return self._ask(owner, *_question(text, answers))
+
+    def ask_next(self, owner: str, text: object, alphabet: object) -> Question:
+        """Asks the owner's room which character of an alphabet follows a text, as `ask` does. Last answers
+        go to `past` for as long as the text goes on by a character at a time.
+        """
+        return self._ask(owner, *_passage(text, alphabet), letters=True)
+
+    def past(self, owner: str) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        """Returns (text, counts of the characters that may follow) of questions before the owner's last."""
+        with self._lock:
+            room = self._of(owner)
+            return () if room is None else tuple(room.past)
+
+    def _ask(self, owner: str, text: str, answers: tuple[str, ...], letters: bool = False) -> Question:
         with self._lock:
             self._forget()
             room = self._of(owner)
@@ -105,12 +136,23 @@ class Rooms:
                 room = _Room(secrets.token_urlsafe(12), secrets.token_bytes(16), b"", self._clock())
                 room.owner, room.place = room.hashed(owner), room.placed(address)
                 self._rooms[room.id] = room
-            room.number += 1
-            room.text, room.answers, room.open = asked, choices, True
-            room.chosen.clear()
-            room.changes.clear()
-            room.places.clear()
-            room.used = self._clock()
+            goes_on = letters and room.letters and answers == room.answers and text[:-1] == room.text
+            room.past = [*room.past, (room.text, room.shown().counts)][-MAX_PAST:] if goes_on else []
+            room.text, room.answers, room.before, room.letters = text, answers, (), letters
+            room.put(self._clock())
+            return room.shown()
+
+    def ask_again(self, owner: str) -> Question:
+        """Puts the owner's question a second time (peer instruction, Crouch and Mazur 2001): the first vote's
+        counts stay beside it. Raises RoomError unless it is closed, and was put once.
+        """
+        with self._lock:
+            self._forget()
+            room = self._of(owner)
+            if room is None or room.open or room.before:
+                raise RoomError("A question is put a second time once it is closed, and no third time.")
+            room.before = room.shown().counts
+            room.put(self._clock())
             return room.shown()
 
     def mine(self, owner: str) -> Question | None:
@@ -227,3 +269,14 @@ def _question(text: object, answers: object) -> tuple[str, tuple[str, ...]]:
     if len(set(choices)) < len(choices):
         raise RoomError("Two of the answers are the same.")
     return asked, tuple(choices)
+
+
+def _passage(text: object, alphabet: object) -> tuple[str, tuple[str, ...]]:
+    """(text, characters) as they are. Raises RoomError with what would be right."""
+    if not isinstance(text, str) or not 0 < len(text) <= MAX_PASSAGE:
+        raise RoomError(f"A text to go on with has 1 to {MAX_PASSAGE} characters.")
+    given = alphabet if isinstance(alphabet, Sequence) and len(alphabet) <= MAX_ALPHABET else ()
+    letters = [one for one in given if isinstance(one, str) and len(one) == 1]
+    if not FEWEST <= len(set(letters)) == len(given):
+        raise RoomError(f"An alphabet has {FEWEST} to {MAX_ALPHABET} characters, each once.")
+    return text, tuple(letters)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from engine.data.tokenizers.char import CharTokenizer
 from studies.costs.cards.mixers import MixerCard
 from studies.costs.cards.table import card_of
 from studies.costs.ledger import kv_numbers
@@ -35,6 +36,10 @@ CHECKS = Need(lambda subject: subject.pair is None, families.CLOSED["checks"])
 CAUSAL = Need(
     lambda subject: subject.config.causal,
     "This model fills in masked tokens: it attends in both directions and does not predict the next token.",
+)
+CHARACTERS = Need(
+    lambda subject: isinstance(subject.tokenizer, CharTokenizer),
+    "This model's tokens are not single characters.",
 )
 KEEPS = Need(
     lambda subject: bool(kv_numbers(subject.config)),

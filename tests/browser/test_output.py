@@ -1,12 +1,20 @@
 """The output's pages in a real Chromium: the sampler answers without the server, caches are filled, trees grow."""
 
 import re
+from types import SimpleNamespace
+from typing import NamedTuple
 
+import numpy as np
 import pytest
 from playwright.sync_api import expect
 
+from engine.data import corpora
+from pages.output.sampling import held_out
+from studies.generation.guessing_game import Turn, turn_nats
 from tests.browser.conftest import reruns, settled
 from tests.browser.visit import linked
+from tests.pages.inside.models import shipped
+from ui.training_step import NEWEST
 
 
 def test_a_slider_answers_at_once_stands_in_the_link_and_cut_tokens_say_by_which_stage(tab, app_url):
@@ -112,3 +120,68 @@ def test_the_keyboard_steps_without_the_server(tab, app_url):
     tab.get_by_role("button", name="One step back").click()
     expect(tab).to_have_url(re.compile(r"kv_step=1(&|$)"))
     assert reruns(tab) == before, "the server was asked"
+
+
+def test_a_short_game_is_played_in_the_browser_and_compared_on_the_same_characters(tab, app_url):
+    """Typed, and pressed on the screen's keys; what comes next is nowhere on the page before it is guessed."""
+    passage = studied("shakespeare-classic", 3)
+    alphabet, ids = passage.alphabet, passage.ids
+    first = "".join(alphabet[i] for i in ids[:4])
+    wrong = next(character for character in "zqjx" if character not in first)
+    linked(
+        tab,
+        f"{app_url}/sampling?sampling_view=you&you_part=reader&you_seed=3&model=shakespeare-classic",
+        ".gf-play-text",
+    )
+    game, before = tab.locator(".gf-play"), reruns(tab)
+    game.get_by_role("button", name="Start the clock").click()
+    expect(game.locator(".gf-play-input")).to_be_focused()
+    shown = tab.evaluate("document.querySelector('.gf-play').innerText.replace(/\\W/g, '')")
+    after = re.sub(r"\W", "", "".join(alphabet[i] for i in ids[:40]))
+    assert after not in shown and len(after) > 20
+    tab.keyboard.type(wrong)
+    expect(game.locator(".gf-play-number")).to_have_text("Guess 2 of 5.")
+    tab.keyboard.type(first[0])
+    expect(game.locator(".gf-play-said")).to_contain_text("guess 2")
+    tab.keyboard.press("p")  # a letter of the game, and no stage
+    assert not tab.evaluate("document.documentElement.classList.contains('gf-stage')")
+    tried = 0 if first[1] == "p" else 1
+    if tried:
+        game.get_by_role("button", name="Show this character").click()
+    if first[2].isupper():
+        game.get_by_role("button", name="Capital letters").click()
+    name = {" ": "space", "\n": "line break"}.get(first[2], first[2])
+    game.get_by_role("group", name="Characters").get_by_role("button", name=name, exact=True).click()
+    expect(game.locator(".gf-play-count")).to_have_text("3 characters")
+    game.get_by_role("button", name="End the game").click()
+    turns = [Turn(2, True), Turn(1, tried == 0), Turn(1, True)]
+    losses = {name: nats[:3].mean() for name, nats in passage.nats.items()} | {
+        "you": turn_nats(turns, len(alphabet)).mean()
+    }
+    bars = game.locator(".gf-play-bars li")
+    expect(bars).to_have_count(6)
+    assert [line.split() for line in bars.all_inner_texts()] == [
+        [name, f"{loss:.2f}"] for name, loss in losses.items()
+    ]
+    claim = f"You needed {losses['you']:.1f} nats per character; the trigram {losses['trigram']:.1f} and the model {losses['model']:.1f}, on the same 3 characters."
+    expect(tab.locator(".st-key-answer")).to_contain_text(claim)
+    assert reruns(tab) == before, "no guess is sent to the server"
+    game.get_by_role("button", name="Play with another passage").click()
+    expect(tab).to_have_url(re.compile("you_seed=4"))
+    expect(tab.locator(".st-key-answer")).to_contain_text("You have 2 minutes")
+
+
+class HeldOut(NamedTuple):
+    alphabet: list[str]
+    ids: tuple[int, ...]
+    nats: dict[str, np.ndarray]
+
+
+def studied(name: str, seed: int) -> HeldOut:
+    """The passage of a seed, as the server draws it."""
+    source = "python" if corpora.shakespeare_path() is None else "shakespeare"
+    subject = SimpleNamespace(key=(name, NEWEST), corpus=source, **vars(shipped(name)))
+    found = held_out.studied(subject, seed)
+    tokenizer = subject.tokenizer
+    alphabet = [tokenizer.decode([i]) for i in range(tokenizer.vocab_size)]
+    return HeldOut(alphabet, found.passage.ids, dict(found.nats))

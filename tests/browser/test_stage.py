@@ -100,18 +100,18 @@ def test_a_presenters_keys_work_in_a_course_whatever_was_clicked_and_the_room_an
     where = stage.locator(".gf-tour-where")
     stage.locator(".gf-head").nth(5).click()
     stage.keyboard.press("ArrowRight")
-    expect(where).to_have_text("6 of 9")
+    expect(where).to_have_text("6 of 10")
     settled(stage)
     for _ in range(3):
         stage.keyboard.press("ArrowLeft")
-    expect(where).to_have_text("3 of 9")
+    expect(where).to_have_text("3 of 10")
     settled(stage)
     stage.keyboard.press("p")
     stage.wait_for_selector("html.gf-stage", state="attached")
     stage.get_by_role("button", name=re.compile("^Freeze")).click()
     stage.wait_for_selector(".gf-frozen-copy")
     stage.keyboard.press("ArrowLeft")
-    expect(where).to_have_text("2 of 9")
+    expect(where).to_have_text("2 of 10")
     stage.wait_for_selector(".gf-frozen-copy", state="detached")
     with stage.expect_popup() as second:
         stage.get_by_role("button", name="Notes for the speaker").click()
@@ -121,17 +121,22 @@ def test_a_presenters_keys_work_in_a_course_whatever_was_clicked_and_the_room_an
 
     for number in (3, 4):
         stage.keyboard.press("ArrowRight")
-        expect(where).to_have_text(f"{number} of 9")
+        expect(where).to_have_text(f"{number} of 10")
     settled(stage)
     stage.get_by_role("button", name="Let phones answer").click()
     stage.get_by_role("button", name="Ask", exact=True).click()
     stage.get_by_role("button", name="No more answers").click()
+    stage.get_by_role("button", name="Put the same question a second time").click()
+    expect(stage.locator(".gf-room-total")).to_have_text("Second vote: 0 answers")
+    expect(stage.locator(".gf-room-bars .right")).to_have_count(0)
+    stage.get_by_role("button", name="No more answers").click()
+    expect(stage.locator(".gf-room-shift")).to_contain_text("nothing to compare")
     expect(stage.locator(".gf-room-bars .right")).to_contain_text("Nothing: each word gets exactly the same")
     expect(stage.locator(".gf-room-why")).to_contain_text("Nothing in its arithmetic depends on")
     stage.get_by_role("button", name="Hide the answers").click()
     expect(stage.locator(".gf-tour-ask")).to_be_hidden()
     stage.keyboard.press("ArrowRight")
-    expect(where).to_have_text("5 of 9")
+    expect(where).to_have_text("5 of 10")
 
 
 SHOWN = """() => ({ scene: parseInt(document.querySelector('.gf-tour-where')?.textContent),
@@ -247,6 +252,9 @@ def test_a_clicker_leads_through_a_vote(stage, app_url) -> None:
     expect(stage.locator(".gf-room")).to_be_hidden()
     stage.get_by_role("button", name="Let phones answer").click()
     expect(stage.locator(".gf-room-form")).to_be_hidden()  # the room is still open
+    stage.keyboard.press("PageDown")
+    expect(stage.locator(".gf-room-total")).to_have_text("0 answers · closed")
+    expect(stage.locator(".gf-room-why")).to_be_hidden()  # it may vote again first
     stage.keyboard.press("PageDown")
     expect(stage.locator(".gf-room-why")).to_contain_text("Nothing in its arithmetic")
     stage.keyboard.press("PageDown")

@@ -162,7 +162,7 @@ def test_a_course_begun_before_the_stage_is_mounted_stays_on_it(screen, app_url)
 @pytest.mark.exhaustive
 def test_the_course_shows_notes_goes_along_the_menu_and_ends_when_asked(screen, app_url):
     screen.goto(f"{app_url}/tokens?tokens_view=compare&course=ten-minutes&scene=2")
-    at_scene(screen, 2, 9)
+    at_scene(screen, 2, 10)
     settled(screen)
     notes = screen.locator(".gf-tour-notes")
     expect(notes).to_be_hidden()
@@ -193,7 +193,7 @@ def test_on_a_phone_a_scene_scrolls_to_what_it_points_at(tab, app_url):
     for number in (5, 6, 7):
         if number > 5:
             tab.get_by_role("button", name="Next scene").click()
-        at_scene(tab, number, 9)
+        at_scene(tab, number, 10)
         scene = COURSES["ten-minutes"].scenes[number - 1]
         shown(tab, scene)
         tab.wait_for_function(

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict"
 import test from "node:test"
-import { asked, bars, fitting, forTheRoom, nextGrown, putStage, rightAnswer, stageZoom } from "../../ui/assets/stage_state.js"
+import { asked, bars, fitting, forTheRoom, nextGrown, putStage, rightAnswer, shifted, stageZoom } from "../../ui/assets/stage_state.js"
 
 const AT = "http://a:8501/attention?attention_view=mask"
 
@@ -70,4 +70,14 @@ test("the right answer is marked once no more answers come", () => {
   assert.equal(rightAnswer({ ...room, text: "Who?" }, given), -1)
   assert.equal(rightAnswer({ ...room, answers: ["b", "a"] }, given), -1)
   assert.equal(rightAnswer(room, null), -1)
+})
+
+test("a second vote says how far the right answer has moved, or else the one that moved most", () => {
+  const room = { answers: ["a", "b", "c"], before: [2, 2, 0], counts: [1, 1, 6], open: false }
+  assert.equal(shifted(room, 1), "Right: 50% before, 13% after (4 and 8 answers).")
+  assert.equal(shifted(room, -1), "Largest shift, “c”: 0% before, 75% after (4 and 8 answers).")
+  assert.equal(shifted({ ...room, counts: [4, 4, 0] }, -1), "No shift, “a”: 50% before, 50% after (4 and 8 answers).")
+  assert.equal(shifted({ ...room, open: true }, -1), "")
+  assert.equal(shifted({ ...room, before: [] }, 1), "")
+  for (const votes of [{ before: [0, 0, 0] }, { counts: [0, 0, 0] }]) assert.match(shifted({ ...room, ...votes }, 1), /nothing to compare/)
 })

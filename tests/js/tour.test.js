@@ -26,12 +26,11 @@ test("a clicker on a stage leads through question, answer and figure, and the sa
   assert.deepEqual(way({ at: 2, part: FIGURE }, -1, course), there.slice(0, -1).reverse())
 })
 
-test("a reader is asked once on the way, sees the figure next, and goes back from figure to figure", () => {
+test("a reader is asked once on the way, reads the answer and then the figure, and goes back from figure to figure", () => {
   const course = { count: 3, asks: [1], asked: new Set(), stage: false }
-  assert.deepEqual(way({ at: 0, part: FIGURE }, 1, course), ["1 question", "1 figure", "2 figure"])
-  assert.deepEqual(stepped({ at: 1, part: ANSWER }, 1, course), { at: 1, part: FIGURE })
+  assert.deepEqual(way({ at: 0, part: FIGURE }, 1, course), ["1 question", "1 answer", "1 figure", "2 figure"])
   assert.deepEqual(way({ at: 2, part: FIGURE }, -1, course), ["1 figure", "0 figure"])
-  assert.deepEqual(stepped({ at: 1, part: QUESTION }, -1, course), { at: 0, part: FIGURE })
+  for (const part of [QUESTION, ANSWER]) assert.deepEqual(stepped({ at: 1, part }, -1, course), { at: 0, part: FIGURE })
   assert.deepEqual(way({ at: 0, part: FIGURE }, 1, { ...course, asked: new Set([1]) }), ["1 figure", "2 figure"])
 })
 

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.stage.room import room as phone
 from runs.rooms import Question, Rooms
 from tests.pages import helpers
-from ui import session
+from ui import session, widgets
 
 ANSWERS = ["the future", "the *past*", "nothing"]
 
@@ -67,6 +68,50 @@ def test_a_closed_question_says_how_many_answered(rooms: Rooms) -> None:
     page.run()
     assert [header.value for header in page.header] == ["And what else?"] and len(page.button) == 2
     assert "The question is closed. 2 people answered." in said(page)
+
+
+def test_a_phone_is_told_that_it_is_the_second_vote_and_chooses_anew(rooms: Rooms) -> None:
+    room, notice = asked(rooms).room, "The second vote on this question: discuss it first"
+    page = opened(room)
+    assert notice not in said(page)
+    page.button[0].click().run()
+    rooms.close("lecturer")
+    rooms.ask_again("lecturer")
+    page.run()
+    assert notice in said(page) and "Choose one." in said(page)
+    page.button[1].click().run()
+    assert rooms.look(room).counts == (0, 1, 0) and rooms.look(room).before == (1, 0, 0)
+    rooms.close("lecturer")
+    page.run()
+    assert notice not in said(page)
+
+
+def test_a_phone_gets_the_text_so_far_and_a_keyboard_where_the_next_character_is_asked_for(
+    rooms: Rooms,
+) -> None:
+    question = rooms.ask_next("lecturer", "to be, ", [*"abo ", "\n"])
+    page = opened(question.room)
+    assert helpers.sent(page, "letters") == {
+        "text": "to be, ", "alphabet": ["a", "b", "o", " ", "\n"], "chosen": None, "open": True,
+    }  # fmt: skip
+    assert not page.button and "What comes next? Choose a character." in said(page)
+    rooms.choose(question.room, "a", 1, 4)
+    page.run()
+    assert helpers.sent(page, "letters")["chosen"] == 4 and "You chose “⏎”" in said(page)
+    rooms.close("lecturer")
+    page.run()
+    assert not helpers.sent(page, "letters")["open"] and "The question is closed." in said(page)
+
+
+@pytest.mark.parametrize("sent", [2, -1, 5, "2", None, True, {"a": 1}, 10**30])
+def test_a_key_that_is_none_of_the_keyboard_counts_nothing(
+    rooms: Rooms, monkeypatch: pytest.MonkeyPatch, sent: object
+) -> None:
+    question = rooms.ask_next("lecturer", "to be, ", [*"abo ", "\n"])
+    monkeypatch.setattr(widgets, "picked", lambda key, name: sent)
+    monkeypatch.setattr("streamlit.toast", lambda *_, **__: None)
+    phone._choose_letter(question, "a")
+    assert sum(rooms.look(question.room).counts) == (sent == 2)
 
 
 def test_a_button_of_the_last_question_counts_nothing(rooms: Rooms) -> None:

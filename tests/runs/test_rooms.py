@@ -7,7 +7,17 @@ import threading
 import pytest
 
 from runs.profiles import PROFILES
-from runs.rooms import MAX_CHANGES, MAX_ROOMS, MAX_SECONDS, MAX_VOTERS, QUIET_SECONDS, RoomError, Rooms
+from runs.rooms import (
+    MAX_ALPHABET,
+    MAX_CHANGES,
+    MAX_PASSAGE,
+    MAX_ROOMS,
+    MAX_SECONDS,
+    MAX_VOTERS,
+    QUIET_SECONDS,
+    RoomError,
+    Rooms,
+)
 from tests.runs.running import HERE, THERE, Asker, Clock
 
 THREE = ["the future", "the past", "nothing"]
@@ -51,6 +61,64 @@ def test_what_is_closed_counts_no_more_and_the_next_question_starts_at_nothing(f
     found.end("lecturer")
     with pytest.raises(RoomError, match="no such room"):
         found.look(asked.room)
+
+
+def test_a_question_is_put_a_second_time_with_the_first_vote_beside_it_and_no_third(found: Rooms) -> None:
+    def refused(owner: str = "lecturer") -> None:
+        with pytest.raises(RoomError, match="a second time once it is closed, and no third time"):
+            found.ask_again(owner)
+
+    refused()  # before there is one
+    first = found.ask("lecturer", "One?", THREE)
+    for person, answer in (("a", 0), ("b", 0), ("c", 2)):
+        found.choose(first.room, person, 1, answer)
+    refused()  # while it is open
+    found.close("lecturer")
+    refused("somebody else")
+    second = found.ask_again("lecturer")
+    assert (second.before, second.counts, second.open) == ((2, 0, 1), (0, 0, 0), True)
+    assert (second.text, second.answers, second.number) == (first.text, first.answers, 2)
+    assert found.choice(first.room, "a") is None, "each chooses again"
+    with pytest.raises(RoomError, match="has changed"):  # a phone that still shows the first vote
+        found.choose(first.room, "a", 1, 0)
+    for person in "abcd":
+        found.choose(first.room, person, 2, 2)
+    found.close("lecturer")
+    refused()
+    assert found.look(first.room).before == (2, 0, 1) and found.look(first.room).counts == (0, 0, 4)
+    assert found.ask("lecturer", "Two?", THREE).before == ()
+
+
+def test_a_text_goes_on_character_by_character_and_what_was_answered_stays(found: Rooms) -> None:
+    first = found.ask_next("lecturer", "to b", "ab e")
+    assert (first.letters, first.text, first.answers) == (True, "to b", ("a", "b", " ", "e"))
+    for person, answer in (("a", 3), ("b", 3), ("c", 2)):
+        found.choose(first.room, person, 1, answer)
+    second = found.ask_next("lecturer", "to be", "ab e")
+    assert (second.room, second.number, second.counts) == (first.room, 2, (0, 0, 0, 0))
+    found.choose(first.room, "a", 2, 2)
+    found.ask_next("lecturer", "to be ", "ab e")
+    assert found.past("lecturer") == (("to b", (0, 0, 1, 2)), ("to be", (0, 0, 1, 0)))
+    assert found.past("somebody else") == ()
+    found.ask_next("lecturer", "to be a", "abe ")  # in another order: another alphabet
+    assert found.past("lecturer") == ()
+    found.ask_next("lecturer", "to be abc", "abe ")  # one was skipped
+    assert found.past("lecturer") == ()
+    found.ask_next("lecturer", "to be abcd", "abe ")
+    assert len(found.past("lecturer")) == 1
+    assert not found.ask("lecturer", "One?", THREE).letters and found.past("lecturer") == ()
+
+
+def test_what_is_no_passage_and_no_alphabet(found: Rooms) -> None:
+    for text in ("", "x" * (MAX_PASSAGE + 1), None, 7, ["a"]):
+        with pytest.raises(RoomError, match="1 to 600 characters"):
+            found.ask_next("lecturer", text, "ab")
+    many = [chr(300 + i) for i in range(MAX_ALPHABET + 1)]
+    for alphabet in ("a", "aa", "aba", many, ["a", "bc"], ["a", ""], ["a", 1], None, 7, {"a": 1, "b": 2}):
+        with pytest.raises(RoomError, match="2 to 256 characters, each once"):
+            found.ask_next("lecturer", "to be", alphabet)
+    assert found.mine("lecturer") is None
+    assert len(found.ask_next("lecturer", " \n", many[1:]).answers) == MAX_ALPHABET
 
 
 def test_no_name_is_kept_and_no_two_rooms_know_the_same_person(found: Rooms) -> None:

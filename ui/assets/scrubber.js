@@ -1,6 +1,7 @@
 // @ts-check
 // The training-time scrubber: a slider over a run's snapshots, with its training loss drawn behind. See ui/players/scrubber.py.
 
+import { htmlOver } from "./shared/answer.js"
 import { ROOT, within } from "./shared/dom.js"
 import { component, handOut } from "./shared/mount.js"
 import { asker, frames, playButton } from "./shared/play.js"
@@ -122,14 +123,7 @@ function soon(self) {
 
 function showPicture({ parts, answer }) {
   handOut(parts)
-  answerThen(answer)
-}
-
-// Puts the answer of a picture over that of the page, whose own nodes are Streamlit's; "" takes it away.
-function answerThen(/** @type {string} */ html) {
-  document.querySelectorAll(".gf-answer-then").forEach((node) => node.remove())
-  const answer = html && document.querySelector('[data-testid="stMain"] .st-key-answer')
-  if (answer) within(answer, "div", "gf-answer-then").innerHTML = html // Markdown that the server has made safe
+  htmlOver(answer)
 }
 
 const PATIENCE_MS = 60_000 // for one picture of a film
@@ -182,7 +176,7 @@ function settled(self) {
   if (self.shown !== step && self.frames && self.picture?.step === step) showPicture(self.picture)
   else {
     self.picture = null
-    answerThen("")
+    htmlOver("")
   }
   if (!self.pictures.waiting()) self.pictures.answered(self.picture ? step : self.shown)
 }
@@ -190,7 +184,7 @@ function settled(self) {
 function remove(self) {
   clearTimeout(self.resting)
   rested(self)
-  answerThen("")
+  htmlOver("")
   self.question.forget()
   self.pictures.forget()
   self.playing = false

@@ -2,10 +2,11 @@
 // The room answers: a lecturer writes a question, phones choose, and the bars grow here.
 
 import { button, element, resize, running, vector, within, write } from "./shared/dom.js"
-import { bars, rightAnswer } from "./stage_state.js"
+import { bars, rightAnswer, shifted } from "./stage_state.js"
 
 const LOOK_MS = 1000 // between two looks at the counts
 const LETTERS = "ABCDE"
+const percent = (/** @type {number} */ share) => `${Math.round(100 * share)}%`
 
 /** @param {HTMLElement} host @param {(done: object) => void} send */
 export function createRoom(host, send) {
@@ -19,11 +20,13 @@ export function createRoom(host, send) {
   buttons.append(button("Cancel", "Close without asking", () => dialog.close()))
   const live = within(dialog, "div", "gf-room-live")
   const head = within(live, "p", "gf-room-head"), body = within(live, "div", "gf-room-body"), list = within(body, "ol", "gf-room-bars"), way = within(body, "div", "gf-room-way")
-  const why = within(live, "p", "gf-room-why"), total = within(live, "p", "gf-room-total"), foot = within(live, "div", "gf-room-buttons")
+  const shift = within(live, "p", "gf-room-shift"), why = within(live, "p", "gf-room-why"), total = within(live, "p", "gf-room-total"), foot = within(live, "div", "gf-room-buttons")
   const closing = button("Close the question", "No more answers", () => send({ do: "close" }))
-  foot.append(closing, button("Next question", "Ask the same room another question", () => { self.writing = true; show(self); look(self) }), button("Close room", "Forget the room and its answers", () => { send({ do: "end" }); dialog.close() }), button("Hide", "Hide the answers; the room stays open", () => dialog.close()))
+  const again = button("Vote again", "Put the same question a second time; this vote stays beside it", () => send({ do: "again" }))
+  const telling = button("Show the answer", "Mark the right answer, and say why", () => reveal(self))
+  foot.append(closing, again, telling, button("Next question", "Ask the same room another question", () => { self.writing = true; show(self); look(self) }), button("Close room", "Forget the room and its answers", () => { send({ do: "end" }); dialog.close() }), button("Hide", "Hide the answers; the room stays open", () => dialog.close()))
   /** @type {any} */
-  const self = { dialog, form, text, answers, said, live, head, list, way, why, total, closing, back: false, rows: [], room: null, given: null, writing: false, timer: 0, send }
+  const self = { dialog, form, text, answers, said, live, head, list, way, why, shift, total, closing, again, telling, told: 0, back: false, rows: [], room: null, given: null, writing: false, timer: 0, send }
   form.onsubmit = (event) => {
     event.preventDefault()
     self.writing = false
@@ -54,7 +57,8 @@ export function openRoom(self, given) {
 }
 
 /**
- * A presenter's keys: on asks what a course has written, closes the question, and goes on; back leaves the room, which stays open.
+ * A presenter's keys: on asks what a course has written, closes the question, shows the answer, and goes on; back leaves the room,
+ * which stays open.
  * @param {any} self
  * @param {number} by
  * @returns {boolean} whether there is a room to lead
@@ -64,8 +68,17 @@ export function leadRoom(self, by) {
   if (by < 0) { self.back = true; self.dialog.close() }
   else if (!self.form.hidden) self.form.requestSubmit()
   else if (self.room?.open) self.send({ do: "close" })
+  else if (hides(self)) reveal(self)
   else self.dialog.close()
   return true
+}
+
+// After a first vote the answer waits: the room may talk, and vote again. `told` is the number of the question that was answered.
+const hides = (self) => rightAnswer(self.room, self.given) >= 0 && !self.room.before.length && self.told !== self.room.number
+
+function reveal(self) {
+  self.told = self.room.number
+  show(self)
 }
 
 // Looks for as long as answers may come; a look that finds nothing new brings no message. Not while the page is being
@@ -93,23 +106,29 @@ function show(self) {
   if (writing) return
   write(self.head, room.text)
   resize(self.rows, room.answers.length, () => {
-    const row = within(self.list, "li"), label = within(row, "span", "gf-room-answer"), bar = within(within(row, "div", "gf-room-track"), "div", "gf-room-bar"), count = within(row, "span", "gf-room-count")
-    return { row, label, bar, count, remove: () => row.remove() }
+    const row = within(self.list, "li"), label = within(row, "span", "gf-room-answer"), first = within(row, "div", "gf-room-first"), was = within(first, "div", "gf-room-bar")
+    const bar = within(within(row, "div", "gf-room-track"), "div", "gf-room-bar"), count = within(row, "span", "gf-room-count")
+    return { row, label, first, was, bar, count, remove: () => row.remove() }
   })
-  const right = rightAnswer(room, self.given)
+  const second = room.before.length > 0, right = hides(self) ? -1 : rightAnswer(room, self.given), before = bars(room.before)
   self.live.classList.toggle("open", room.open)
   // Bars that grow while people vote tell those who have not.
   bars(room.open ? room.counts.map(() => 0) : room.counts).forEach(({ count, share }, i) => {
-    const row = self.rows[i]
+    const row = self.rows[i], counted = `${count} · ${percent(share)}`
     write(row.label, `${LETTERS[i]}  ${room.answers[i]}${i === right ? " ✓" : ""}`)
     row.row.classList.toggle("right", i === right)
     row.bar.style.width = `${100 * share}%`
-    write(row.count, room.open ? "" : `${count} · ${Math.round(100 * share)}%`)
+    row.first.hidden = !second
+    if (second) row.was.style.width = `${100 * before[i].share}%`
+    write(row.count, second ? `${percent(before[i].share)} → ${room.open ? "?" : counted}` : room.open ? "" : counted)
   })
   write(self.why, right < 0 ? "" : self.given.why)
   const all = room.counts.reduce((sum, n) => sum + n, 0)
-  write(self.total, `${all} ${all === 1 ? "answer" : "answers"}${room.open ? "" : " · closed"}`)
+  write(self.total, `${second ? "Second vote: " : ""}${all} ${all === 1 ? "answer" : "answers"}${room.open ? "" : " · closed"}`)
+  write(self.shift, shifted(room, right))
   self.closing.hidden = !room.open
+  self.telling.hidden = !hides(self)
+  self.again.hidden = room.open || second || right >= 0
   self.way.dataset.room = room.room
   if (self.way.dataset.address !== room.address) {
     self.way.dataset.address = room.address

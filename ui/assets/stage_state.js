@@ -86,3 +86,19 @@ export function rightAnswer(room, given) {
   const same = given?.right !== undefined && given.text === room.text && given.answers[given.right] === room.answers[given.right]
   return same && !room.open ? /** @type {number} */ (given.right) : -1
 }
+
+/**
+ * What a second vote has shifted, in a line: the share of the right answer, where there is one, else of the answer whose share has
+ * changed most. "" for a first vote, and while answers may come.
+ * @param {{ answers: string[], before: number[], counts: number[], open: boolean }} room
+ * @param {number} right -1 for none
+ */
+export function shifted({ answers, before, counts, open }, right) {
+  if (!before.length || open) return ""
+  const was = bars(before), is = bars(counts), sum = (/** @type {number[]} */ all) => all.reduce((total, n) => total + n, 0)
+  if (!sum(before) || !sum(counts)) return "One of the two votes has no answers, so there is nothing to compare."
+  const by = is.map(({ share }, i) => Math.abs(share - was[i].share)), at = right >= 0 ? right : by.indexOf(Math.max(...by))
+  const percent = (/** @type {number} */ share) => `${Math.round(100 * share)}%`
+  const what = right >= 0 ? "Right" : by[at] ? `Largest shift, “${answers[at]}”` : `No shift, “${answers[at]}”`
+  return `${what}: ${percent(was[at].share)} before, ${percent(is[at].share)} after (${sum(before)} and ${sum(counts)} answers).`
+}

@@ -130,6 +130,7 @@ const led = (by) => !document.dispatchEvent(new CustomEvent("gf-lead", { detail:
 function show(self, part, chose = -1) {
   const { question, away } = self.data
   self.part = question && !away ? part : FIGURE
+  named(self)
   self.ask.hidden = self.part === FIGURE
   document.dispatchEvent(new Event("gf-release")) // what lies over both: a figure that fills the screen
   if (self.ask.hidden) return reveal(self)
@@ -143,6 +144,12 @@ function show(self, part, chose = -1) {
   }
   write(self.why, answered ? `${chose < 0 ? "" : right ? "Yes. " : "Not quite. "}${question.why}` : "")
   write(self.close, answered ? "Show it" : "Skip")
+}
+
+/** Names the button that leads on: it shows an answer and a figure before it leaves a scene. */
+function named(self) {
+  const { at, count } = self.data, last = at + 1 === count ? "End of the course" : "Next scene"
+  self.on.setAttribute("aria-label", { [QUESTION]: "Show the answer", [ANSWER]: "Show the figure" }[self.part] ?? last)
 }
 
 function drawQuestion(self) {
@@ -182,8 +189,7 @@ function update(self, data) {
   self.speaks.hidden = !data.notes
   self.notes.write(data)
   self.back.disabled = data.at === 0 && !data.question
-  const last = data.at + 1 === data.count
-  self.on.setAttribute("aria-label", last ? "End of the course" : "Next scene")
+  named(self)
   self.style.textContent = data.point
     ? `.st-key-${CSS.escape(data.point)} { outline: 3px solid var(--gf-tour-point); outline-offset: 3px; border-radius: 6px; }`
     : ""

@@ -18,9 +18,9 @@ export function leads(key, { writes, busy }) {
 }
 
 /**
- * Where one step on or back leads from a part of a scene; null before the first and after the last. On a stage the way is
- * question, answer, figure, and the same way back: nobody there presses an answer. A reader is asked once, and reads the answer
- * where he chose one.
+ * Where one step on or back leads from a part of a scene; null before the first and after the last. The way is question, answer,
+ * figure: a step on never skips an answer. On a stage it is the same way back. A reader is asked once, and goes back from figure
+ * to figure.
  * @typedef {{ at: number, part: string }} Place
  * @param {Place} from
  * @param {1 | -1} by
@@ -28,8 +28,8 @@ export function leads(key, { writes, busy }) {
  * @returns {Place | null}
  */
 export function stepped({ at, part }, by, { count, asks, asked, stage }) {
-  const parts = (/** @type {number} */ scene) => (!asks.includes(scene) ? [FIGURE] : stage ? [QUESTION, ANSWER, FIGURE] : [QUESTION, FIGURE])
-  const next = stage || by > 0 ? parts(at)[Math.max(0, parts(at).indexOf(part)) + by] : undefined
+  const parts = (/** @type {number} */ scene) => (asks.includes(scene) ? [QUESTION, ANSWER, FIGURE] : [FIGURE])
+  const next = stage || by > 0 ? parts(at)[parts(at).indexOf(part) + by] : undefined
   if (next) return { at, part: next }
   const to = at + by
   if (to < 0 || to >= count) return null

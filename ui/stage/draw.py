@@ -60,13 +60,16 @@ def _room(address: str) -> dict[str, Any] | None:
     except GlassformerError as error:
         st.session_state[_SAID] = str(error)
         return None
-    if question is None:
-        return None
+    return None if question is None or question.letters else asdict(question) | way_to(address, question.room)
+
+
+def way_to(address: str, room: str) -> dict[str, Any]:
+    """Returns how phones come to a room, from the page at that address: {address, note, code}."""
     parts = urlsplit(address)
     root = parts.path.rsplit("/", 1)[0]  # pages lie one level below the root
-    way = urlunsplit(parts._replace(path=f"{root}/{URL}", query=f"id={question.room}", fragment=""))
+    way = urlunsplit(parts._replace(path=f"{root}/{URL}", query=f"id={room}", fragment=""))
     phone_address = _for_phones(way)
-    return asdict(question) | {
+    return {
         "address": phone_address.address,
         "note": phone_address.note,
         "code": code(phone_address.address),
@@ -74,7 +77,7 @@ def _room(address: str) -> dict[str, Any] | None:
 
 
 def _asked() -> None:
-    """Carries out the lecturer's command: {do: ask, close, end or look, text, answers}."""
+    """Carries out the lecturer's command: {do: ask, again, close, end or look, text, answers}."""
     done = (st.session_state.get(KEY) or {}).get("room")
     if not isinstance(done, Mapping):
         return
@@ -83,6 +86,8 @@ def _asked() -> None:
     try:
         if do == "ask":
             session.rooms().ask(owner, done.get("text"), done.get("answers"))
+        elif do == "again":
+            session.rooms().ask_again(owner)
         elif do == "close":
             session.rooms().close(owner)
         elif do == "end":

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
 from engine.errors import GlassformerError
 from runs.rooms import Question, Rooms
 from ui import content, live, session, widgets
+from ui.players.component import mounted
 from ui.text.markdown import safe
+from ui.text.tokens import show_characters
 
 TEXT = content.beside(__file__)
 POLL_SECONDS = 2.0
-CHOSEN = "room_answer"
+CHOSEN, LETTERS = "room_answer", "room_letters"
 
 
 def draw() -> None:
@@ -31,6 +35,13 @@ def _question() -> None:
     except GlassformerError as error:
         st.info(str(error), icon=":material/info:")
         return
+    if asked.letters:
+        data = {"text": asked.text, "alphabet": asked.answers, "chosen": chosen, "open": asked.open}
+        mounted("letters", styles=("shared/alphabet", "letters"))(
+            key=LETTERS, data=data, on_chosen_change=partial(_choose_letter, asked, person)
+        )
+        st.caption(_said(asked, chosen))
+        return
     st.header(safe(asked.text), anchor=False)
     for index, answer in enumerate(asked.answers):
         st.button(
@@ -42,6 +53,8 @@ def _question() -> None:
             on_click=_choose,
             args=(asked, person, index),
         )
+    if asked.open and asked.before:
+        st.caption(TEXT["second vote"])
     st.caption(_said(asked, chosen))
 
 
@@ -54,11 +67,15 @@ def _seen(rooms: Rooms, room: str | None) -> object:
     return (asked.number, asked.open, () if asked.open else asked.counts)
 
 
-def _choose(question: Question, person: str, answer: int) -> None:
+def _choose(question: Question, person: str, answer: object) -> None:
     try:
         session.rooms().choose(question.room, person, question.number, answer)
     except GlassformerError as error:
         st.toast(str(error), icon=":material/info:")
+
+
+def _choose_letter(question: Question, person: str) -> None:
+    _choose(question, person, widgets.picked(LETTERS, "chosen"))
 
 
 def _said(question: Question, chosen: int | None) -> str:
@@ -66,5 +83,6 @@ def _said(question: Question, chosen: int | None) -> str:
         answered = sum(question.counts)
         return TEXT("closed by one" if answered == 1 else "closed", answered=answered)
     if chosen is None:
-        return TEXT["choose"]
-    return TEXT("chosen", answer=question.answers[chosen])
+        return TEXT["next" if question.letters else "choose"]
+    answer = question.answers[chosen]
+    return TEXT("chosen", answer=show_characters(answer) if question.letters else answer)

@@ -1,0 +1,209 @@
+// @ts-check
+// Shannon's game: a reader guesses held-out text, character by character, against the clock. All of it happens here; no guess is
+// sent anywhere, and what comes next is in no element of the page. See pages/output/sampling/guessing.py; the arithmetic is in
+// guessing_state.js.
+
+import { createKeyboard, visible } from "../../../ui/assets/shared/alphabet.js"
+import { answerOver } from "../../../ui/assets/shared/answer.js"
+import { alone, around, button, characters, element, within, write } from "../../../ui/assets/shared/dom.js"
+import { component } from "../../../ui/assets/shared/mount.js"
+import { counted } from "../../../ui/assets/shared/numbers.js"
+import { saveTools } from "../../../ui/assets/shared/save.js"
+import { paint } from "../../../ui/assets/shared/theme.js"
+import { cell, lossBars } from "./guessing_draw.js"
+import { bounds, clock, filled, givenUp, guessed, guessesOf, mean, newGame, standardError, turnNats, verdict } from "./guessing_state.js"
+
+/**
+ * What is sent.
+ * @typedef {object} Data
+ * @property {(string | number)[]} key model, step, text and seed
+ * @property {string[]} alphabet by id
+ * @property {string} lead
+ * @property {number[]} ids to guess
+ * @property {Record<string, number[]>} nats of each character, by predictor
+ * @property {number} seconds
+ * @property {number} guesses
+ * @property {Record<string, string>} words sentences with fields in braces
+ * @property {import("../../../ui/assets/shared/colours.js").Palette} palette
+ */
+
+const TICK_MS = 250
+const SURPRISING = Math.log(10) // nats: a probability below a tenth
+const READY = "ready", PLAYING = "playing", OVER = "over"
+const YOU = "you", MODEL = "model", NGRAMS = ["uniform", "unigram", "bigram", "trigram"]
+
+function create(place, _, signal) {
+  const root = within(place, "div", "gf-play")
+  /** @type {any} */
+  const self = { root, data: null, key: "", state: READY, game: newGame(), ends: 0, timer: 0, cells: [], keyboard: null }
+  const bar = within(root, "div", "gf-play-bar")
+  const main = button("", "", () => (self.state === PLAYING ? over(self) : start(self)))
+  main.className = "gf-play-main"
+  const time = within(bar, "output", "gf-play-clock"), count = within(bar, "span", "gf-play-count"), said = within(bar, "p", "gf-play-said", "", { "aria-live": "polite" })
+  const another = button("", "", () => self.trigger("again", performance.now()))
+  bar.prepend(main)
+  bar.append(another)
+  const text = within(root, "div", "gf-play-text", "", { tabindex: 0, role: "group", "aria-label": "The text so far" })
+  const turn = within(root, "div", "gf-play-turn"), number = within(turn, "span", "gf-play-number"), tried = within(turn, "span", "gf-play-tried")
+  const input = within(turn, "textarea", "gf-play-input", "", { rows: 1, autocomplete: "off", autocapitalize: "off", autocorrect: "off", spellcheck: "false" })
+  if (!matchMedia("(pointer: fine)").matches) input.setAttribute("inputmode", "none") // the keys below are the phone's keyboard
+  const skip = button("", "", () => act(self, givenUp(self.game, self.data.ids)))
+  turn.append(skip)
+  const keys = within(root, "div", "gf-play-keys"), result = within(root, "div", "gf-play-result")
+  input.addEventListener("input", () => {
+    const typed = input.value
+    input.value = ""
+    for (const character of characters(typed)) press(self, character)
+  })
+  for (const name of ["pointerover", "click"]) text.addEventListener(name, (event) => point(self, around(event, "[data-at]")))
+  Object.assign(self, { main, time, count, said, another, text, turn, number, tried, input, skip, keys, result })
+  bar.append(saveTools(root, () => "you-are-the-model", () => table(self)))
+  signal.addEventListener("abort", () => clearInterval(self.timer))
+  return self
+}
+
+function start(self) {
+  Object.assign(self, { state: PLAYING, game: newGame(), ends: performance.now() + 1000 * self.data.seconds })
+  answerOver(null)
+  clearInterval(self.timer)
+  self.timer = setInterval(() => { if (self.root.isConnected) tick(self) }, TICK_MS)
+  draw(self)
+  if (self.input.getAttribute("inputmode") !== "none") self.input.focus({ preventScroll: true })
+}
+
+function tick(self) {
+  const left = self.ends - performance.now()
+  write(self.time, clock(left))
+  if (left <= 0) over(self)
+}
+
+function over(self) {
+  clearInterval(self.timer)
+  self.state = self.game.turns.length ? OVER : READY
+  draw(self)
+  write(self.said, self.data.words[self.state === READY ? "nothing" : "point"])
+}
+
+/** What was typed or pressed. @param {any} self @param {string} character */
+function press(self, character) {
+  const { alphabet, ids, words } = self.data, id = alphabet.indexOf(character)
+  if (self.state !== PLAYING) return
+  if (id < 0) write(self.said, filled(words["not in alphabet"], { character: visible(character) }))
+  else act(self, guessed(self.game, id, ids, self.most), id)
+}
+
+/** Goes on to what a guess, or giving up, has made of the game. */
+function act(self, /** @type {import("./guessing_state.js").Game} */ game, guess = -1) {
+  const { alphabet, ids, words } = self.data, before = self.game
+  if (self.state !== PLAYING || game === before) return
+  self.game = game
+  const character = visible(alphabet[game.at > before.at ? ids[before.at] : guess])
+  const last = game.turns.at(-1), what = game.at === before.at ? "not it" : last?.right ? "right" : "was"
+  const number = what === "right" ? last?.guesses ?? 0 : game.tried.length + 1
+  if (game.at >= ids.length) return over(self)
+  draw(self)
+  write(self.said, filled(words[what], { character, number, most: self.most }))
+}
+
+// What is seen --------------------------------------------------------------------------------------------------------
+
+function update(self, /** @type {Data} */ data) {
+  const key = JSON.stringify(data.key), { words } = data
+  self.data = data
+  paint(self.root, data.palette)
+  if (key === self.key) return
+  clearInterval(self.timer)
+  Object.assign(self, { key, state: READY, game: newGame(), most: guessesOf(data.alphabet.length, data.guesses) })
+  for (const [node, name] of [[self.another, "again"], [self.skip, "give up"]]) {
+    write(node, words[name])
+    for (const label of ["aria-label", "title"]) node.setAttribute(label, words[`${name} hint`])
+  }
+  self.another.hidden = alone()
+  self.input.setAttribute("aria-label", words["guess hint"])
+  self.input.setAttribute("placeholder", words.guess)
+  self.keys.replaceChildren()
+  self.keyboard = createKeyboard(self.keys, data.alphabet, (character) => press(self, character))
+  answerOver(null)
+  draw(self)
+  write(self.said, words.ready)
+}
+
+function draw(self) {
+  const { data, game, state } = self, { words } = data, plays = state === PLAYING
+  self.root.dataset.state = state
+  write(self.main, words[plays ? "end" : "start"])
+  for (const label of ["aria-label", "title"]) self.main.setAttribute(label, words[plays ? "end hint" : "start hint"])
+  write(self.time, clock(plays ? self.ends - performance.now() : 1000 * data.seconds))
+  self.time.hidden = state === OVER
+  write(self.count, counted(game.turns.length, "character"))
+  self.turn.hidden = state === OVER
+  write(self.number, filled(words.turn, { number: game.tried.length + 1, most: self.most }))
+  self.input.disabled = self.skip.disabled = !plays
+  self.keys.hidden = state === OVER
+  self.keyboard.mark(Object.fromEntries(game.tried.map((/** @type {number} */ id) => [data.alphabet[id], "tried"])), !plays)
+  self.tried.replaceChildren(...game.tried.map((/** @type {number} */ id) => element("s", "", visible(data.alphabet[id]))))
+  drawText(self)
+  self.result.hidden = state !== OVER
+  if (state === OVER) drawResult(self)
+}
+
+/** The text up to where one guesses; nothing of it beyond. */
+function drawText(self) {
+  const { data: { lead, ids, alphabet }, game, state, text } = self
+  const you = state === OVER ? turnNats(game.turns, alphabet.length, self.most) : []
+  text.replaceChildren(...Array.from(lead, (/** @type {string} */ character) => cell(character, "gf-play-lead")))
+  self.cells = game.turns.map((/** @type {import("./guessing_state.js").Turn} */ turn, /** @type {number} */ i) => {
+    const kinds = state === OVER ? [you[i] > SURPRISING ? "gf-play-by-you" : "", self.data.nats.model[i] > SURPRISING ? "gf-play-by-model" : ""] : [turn.right ? "" : "gf-play-missed"]
+    const made = cell(alphabet[ids[i]], kinds.filter(Boolean).join(" "))
+    made.dataset.at = String(i)
+    return made
+  })
+  text.append(...self.cells)
+  if (state !== OVER) within(text, "span", "gf-play-cursor", "?")
+  text.scrollTop = text.scrollHeight
+}
+
+/** Mean nats of each predictor on the characters that were guessed, the reader's last. */
+function means(self) {
+  const { data, game: { turns } } = self, count = turns.length
+  const all = Object.fromEntries([...NGRAMS, MODEL].filter((name) => name in data.nats).map((name) => [name, data.nats[name].slice(0, count)]))
+  return /** @type {Record<string, number[]>} */ ({ ...all, [YOU]: turnNats(turns, data.alphabet.length, self.most) })
+}
+
+function drawResult(self) {
+  const { data, game, result } = self, { words } = data, all = means(self), you = all[YOU], two = (/** @type {number} */ x) => x.toFixed(2)
+  const ngram = NGRAMS.filter((name) => name in all).at(-1) ?? MODEL, many = counted(you.length, "character")
+  const { what, chance } = verdict(you, all[ngram])
+  const spread = 2 * standardError(you), second = what !== "few" ? what : Number.isFinite(spread) ? "few" : "single"
+  answerOver([
+    filled(words.claim, { you: mean(you).toFixed(1), ngram: words[ngram], reference: mean(all[ngram]).toFixed(1), model: mean(all[MODEL]).toFixed(1), characters: many }),
+    filled(words[second], { ngram: words[ngram], chance: (what === "few" ? spread : chance).toFixed(1) }),
+  ].join(" "))
+  const list = lossBars(filled(words.bars, { characters: many }), Object.entries(all).map(([name, nats]) => ({ name, title: words[name], nats: mean(nats) })))
+  const legend = element("p", "gf-play-legend", words.mark), { lower, upper } = bounds(game.turns, data.alphabet.length, self.most)
+  for (const name of [YOU, MODEL]) within(legend, "span", `gf-play-by-${name}`, words[name])
+  const title = element("p", "gf-play-title", filled(words.bars, { characters: many }))
+  const more = element("p", "gf-play-note", filled(words.bounds, { perplexity: Math.exp(mean(you)).toFixed(1), lower: two(lower), upper: two(upper) }))
+  result.replaceChildren(legend, title, list, more)
+}
+
+/** Says how surprising one character was. */
+function point(self, /** @type {HTMLElement | null} */ at) {
+  if (!at || self.state !== OVER) return
+  const i = Number(at.dataset.at), { data, game } = self, all = means(self), ngram = NGRAMS.filter((name) => name in all).at(-1) ?? MODEL
+  const { guesses, right } = game.turns[i], two = (/** @type {string} */ name) => all[name][i].toFixed(2)
+  write(self.said, filled(data.words[right ? "at" : "at missed"], { character: visible(data.alphabet[data.ids[i]]), number: guesses, you: two(YOU), ngram: data.words[ngram], reference: two(ngram), model: two(MODEL) }))
+}
+
+function table(self) {
+  const all = self.game.turns.length ? means(self) : {}, names = Object.keys(all)
+  return [["character", "guesses", "right", ...names], ...self.game.turns.map((/** @type {import("./guessing_state.js").Turn} */ { guesses, right }, /** @type {number} */ i) =>
+    [self.data.alphabet[self.data.ids[i]], guesses, right, ...names.map((name) => all[name][i])])]
+}
+
+function remove(self) {
+  clearInterval(self.timer)
+  answerOver(null)
+}
+
+export default component({ create, update, remove })

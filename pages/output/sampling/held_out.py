@@ -1,0 +1,84 @@
+"""A passage of held-out text, and the nats that each predictor needs for its characters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from engine.data import corpora
+from engine.data.tokenizers import Tokenizer
+from engine.model import Transformer
+from studies.generation.guessing_game import Passage, draw_passage, model_log_p, ngram_baselines
+from ui import memo, session, widgets
+from ui.model_bar import Subject
+
+SEED = "you_seed"  # of the passage, in the address
+MAX_SEED = 10_000
+LEAD, MOST = 100, 240  # characters: shown before the first guess, at least; guessed, at most
+MODEL = "model"
+
+
+@dataclass(frozen=True, eq=False)
+class Studied:
+    """A passage of the corpus `source`, in a model's alphabet. `nats`: -ln p of each guessed character,
+    by predictor, (character,); `log_p`: ln p of the whole alphabet by the model, (character, vocab).
+    """
+
+    source: str
+    passage: Passage
+    nats: Mapping[str, np.ndarray] = field(repr=False)
+    log_p: np.ndarray = field(repr=False)
+
+
+def studied(subject: Subject, seed: int) -> Studied:
+    """Returns the passage of that seed. Raises CorpusError where there is no text, or too short a one."""
+    return _studied(subject.key, _source(subject), seed, subject.tokenizer, subject.model)
+
+
+def seed_shown() -> int:
+    """Returns the seed of the address."""
+    return widgets.url_index(SEED, MAX_SEED) or 0
+
+
+def next_passage() -> None:
+    """Puts the seed of another passage into the address."""
+    widgets.put_index(SEED, (seed_shown() + 1) % MAX_SEED or None)
+
+
+def _source(subject: Subject) -> str:
+    """The text that the model was trained on, if it is here, else the one that always is."""
+    wanted = subject.corpus or "shakespeare"
+    return "python" if wanted == "shakespeare" and corpora.shakespeare_path() is None else wanted
+
+
+@memo.measured("Scoring a passage …")
+def _studied(
+    key: tuple[str, int], source: str, seed: int, _tokenizer: Tokenizer, _model: Transformer
+) -> Studied:
+    train, text = _splits(key[0], source, _tokenizer)
+    blanks = {i for i in range(_tokenizer.vocab_size) if _tokenizer.decode([i]).isspace()}
+    line_break = next((i for i in blanks if _tokenizer.decode([i]) == "\n"), None)
+    found = draw_passage(text, seed, lead=LEAD, most=MOST, blanks=blanks, line_break=line_break)
+    log_p = model_log_p(_model, found)
+    nats = ngram_baselines(train, found, _tokenizer.vocab_size)
+    nats[MODEL] = -log_p[np.arange(len(found.ids)), list(found.ids)]
+    return Studied(source, found, nats, log_p)
+
+
+@memo.loaded()
+def _splits(model: str, source: str, _tokenizer: Tokenizer) -> tuple[np.ndarray, np.ndarray]:
+    """(training split, validation split) in a model's tokens, (token,), without what it does not know."""
+    corpus = session.corpus(source)
+    if corpus.tokenizer == _tokenizer:
+        return corpus.train.numpy(), corpus.validation.numpy()
+    cut = len(corpus.text) - len(corpus.validation)  # a corpus is cut into characters
+    train, validation = (_known(part, _tokenizer) for part in (corpus.text[:cut], corpus.text[cut:]))
+    return train, validation
+
+
+def _known(text: str, tokenizer: Tokenizer) -> np.ndarray:
+    unknown = set(tokenizer.unknown(text))
+    kept = "".join(c for c in text if c not in unknown) if unknown else text
+    return np.array(tokenizer.encode(kept), dtype=np.int64)

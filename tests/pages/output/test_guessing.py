@@ -1,0 +1,156 @@
+"""The view "You are the model": what the browser gets of a passage, and a room whose votes have a loss."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+
+from engine.data import corpora
+from runs.rooms import Rooms
+from tests.pages import helpers
+from tests.pages.inside.models import shipped
+from tests.pages.real_model import REAL, carried
+from ui import session
+
+pytestmark = pytest.mark.usefixtures("manager")
+PREDICTORS = ["uniform", "unigram", "bigram", "trigram", "model"]
+
+
+def opened(**query: str) -> AppTest:
+    return helpers.opened("output/sampling", sampling_view="you", **query)
+
+
+def text_here() -> tuple[str, str]:
+    """(training part, validation part) of the text that the page takes, in the model's alphabet."""
+    name = "python" if corpora.shakespeare_path() is None else "shakespeare"
+    text = corpora.load(name).text
+    cut, known = len(corpora.training_part(text)), set(shipped().tokenizer.alphabet)
+    return "".join(filter(known.__contains__, text[:cut])), "".join(filter(known.__contains__, text[cut:]))
+
+
+def test_the_game_is_of_held_out_text_with_the_nats_of_each_predictor_on_its_characters() -> None:
+    page = opened(you_seed="7")
+    sent, (train, held_out) = helpers.sent(page, "guessing"), text_here()
+    alphabet, lead = sent["alphabet"], sent["lead"]
+    assert "".join(alphabet) == shipped().tokenizer.alphabet
+    guessed = "".join(alphabet[i] for i in sent["ids"])
+    assert lead + guessed in held_out and len(guessed) == 240 and len(lead) >= 100
+    assert list(sent["nats"]) == PREDICTORS and {len(nats) for nats in sent["nats"].values()} == {240}
+    for at in (0, 100, 239):
+        before = lead + guessed[:at]
+        with torch.inference_mode():
+            window = torch.tensor([shipped().tokenizer.encode(before[-128:])])
+            p = shipped().model(window)[0, -1].double().softmax(-1)[sent["ids"][at]].item()
+        two, character = before[-2:], guessed[at]
+        trigram = (count(train, two + character) + 1) / (count(train[:-1], two) + 65)
+        unigram = (train.count(character) + 1) / (len(train) + 65)
+        wanted = {"model": p, "trigram": trigram, "unigram": unigram, "uniform": 1 / 65}
+        assert {name: sent["nats"][name][at] for name in wanted} == pytest.approx(
+            {name: -math.log(each) for name, each in wanted.items()}, abs=2e-4
+        )
+    assert (sent["seconds"], sent["guesses"]) == (120, 5)
+    assert "You have 2 minutes" in helpers.unescaped(page)
+    assert guessed[:30] not in helpers.unescaped(page), "what comes next is not told"
+
+
+def count(text: str, run: str) -> int:
+    """Occurrences, overlapping ones too."""
+    return len(re.findall(f"(?={re.escape(run)})", text))
+
+
+def test_a_seed_of_the_address_names_the_passage_and_another_follows() -> None:
+    page = opened(you_seed="7")
+    first = helpers.sent(page, "guessing")
+    assert helpers.sent(opened(you_seed="7"), "guessing")["ids"] == first["ids"]
+    for stranger in ("-1", "99999", "<b>"):
+        assert helpers.sent(opened(you_seed=stranger), "guessing")["key"][-1] == 0
+    page = opened(you_seed="7", you_part="room")
+    helpers.clicked(page, "you_another")
+    assert helpers.in_address(page, "you_seed") == "8"
+    page.query_params["you_part"] = "reader"
+    assert helpers.sent(opened(you_seed="8"), "guessing")["ids"] != first["ids"]
+
+
+@pytest.fixture
+def rooms(monkeypatch: pytest.MonkeyPatch) -> Iterator[Rooms]:
+    made = Rooms()
+    monkeypatch.setattr(session, "rooms", lambda: made)
+    yield made
+
+
+def votes(rooms: Rooms, choices: str) -> None:
+    """Lets a phone choose each of these characters."""
+    question = rooms.mine("this-browser")
+    assert question is not None and question.letters
+    for person, character in enumerate(choices):
+        rooms.choose(question.room, f"phone {person}", question.number, question.answers.index(character))
+
+
+def test_a_room_has_a_loss_on_the_characters_that_it_guessed(rooms: Rooms) -> None:
+    game = helpers.sent(opened(), "guessing")
+    guessed = "".join(game["alphabet"][i] for i in game["ids"][:3])
+    page = opened(you_part="room")
+    assert page.button(key="you_next").label == "Ask the room" and rooms.mine("this-browser") is None
+    helpers.clicked(page, "you_next")
+    question = rooms.mine("this-browser")
+    assert (
+        question is not None and question.text == game["lead"] and list(question.answers) == game["alphabet"]
+    )
+    wrong = next(c for c in "xz" if c != guessed[0])
+    votes(rooms, guessed[0] * 3 + wrong)
+    page.run()
+    sent = helpers.sent(page, "class_guessing")
+    assert (sent["voted"], sent["rows"], sent["losses"], sent["next"]) == ("4 answers", [], [], "")
+    helpers.clicked(page, "you_next")
+    sent = helpers.sent(page, "class_guessing")
+    assert page.button(key="you_next").label == "Reveal" and not sent["next"] and not sent["losses"]
+    by_character = {row["character"]: row for row in sent["rows"]}
+    assert by_character[guessed[0]]["class"] == pytest.approx((3 + 1 / 65) / 5)
+    assert by_character[wrong]["class"] == pytest.approx((1 + 1 / 65) / 5)
+    assert by_character[guessed[0]]["model"] == pytest.approx(math.exp(-game["nats"]["model"][0]), abs=1e-4)
+    assert not any(row["right"] for row in sent["rows"]), "it is not told before it is revealed"
+    helpers.clicked(page, "you_next")
+    sent, room = helpers.sent(page, "class_guessing"), -math.log((3 + 1 / 65) / 5)
+    assert sent["next"] == guessed[0] and [row["character"] for row in sent["rows"] if row["right"]] == [
+        guessed[0]
+    ]
+    assert {each["name"]: each["nats"] for each in sent["losses"]} == pytest.approx(
+        {name: game["nats"][name][0] for name in PREDICTORS} | {"class": room}, abs=1e-4
+    )
+    assert f"After 1 character the room needs **{room:.2f} nats**" in helpers.unescaped(page)
+    helpers.clicked(page, "you_next")  # the next character, of which nobody is right
+    votes(rooms, wrong * 2 if guessed[1] != wrong else "qq")
+    again = opened(you_part="room")  # a reload later
+    helpers.clicked(again, "you_next")
+    helpers.clicked(again, "you_next")
+    losses = {each["name"]: each["nats"] for each in helpers.sent(again, "class_guessing")["losses"]}
+    assert losses["class"] == pytest.approx((room - math.log(1 / 65 / 3)) / 2)
+    assert losses["trigram"] == pytest.approx(np.mean(game["nats"]["trigram"][:2]), abs=1e-4)
+
+
+def test_another_question_or_passage_begins_at_the_first_character(rooms: Rooms) -> None:
+    page = opened(you_part="room")
+    helpers.clicked(page, "you_next")
+    helpers.clicked(page, "you_next")
+    helpers.clicked(page, "you_another")
+    assert page.button(key="you_next").label == "Ask the room"
+    helpers.clicked(page, "you_next")
+    assert rooms.past("this-browser") == ()
+    rooms.ask("this-browser", "Why?", ["a", "b"])
+    page.run()
+    assert page.button(key="you_next").label == "Ask the room"
+    helpers.clicked(page, "you_next")
+    helpers.clicked(page, "you_end")
+    assert rooms.mine("this-browser") is None
+
+
+@carried
+def test_a_model_of_pieces_is_refused() -> None:
+    page = opened(model=REAL)
+    assert "tokens are not single characters" in helpers.said(page, "info")

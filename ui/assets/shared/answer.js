@@ -1,0 +1,26 @@
+// @ts-check
+// Another answer over that of the page, whose own nodes are Streamlit's: app.css hides these meanwhile.
+
+import { within } from "./dom.js"
+
+/**
+ * Shows a sentence in place of the page's answer, or the page's own again. What stands between ** is bold.
+ * @param {string | null} sentence
+ */
+export function answerOver(sentence) {
+  const node = over(sentence !== null)
+  const paragraph = node && within(node, "p")
+  sentence?.split("**").forEach((part, i) => { if (paragraph) within(paragraph, i % 2 ? "strong" : "span", "", part) })
+}
+
+/** The same with HTML: Markdown that the server has made safe; "" for the page's own answer. @param {string} html */
+export function htmlOver(html) {
+  const node = over(html !== "")
+  if (node) node.innerHTML = html
+}
+
+function over(/** @type {boolean} */ wanted) {
+  document.querySelectorAll(".gf-answer-then").forEach((node) => node.remove())
+  const answer = wanted && document.querySelector('[data-testid="stMain"] .st-key-answer')
+  return answer ? within(answer, "div", "gf-answer-then") : null
+}

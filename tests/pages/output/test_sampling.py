@@ -248,7 +248,9 @@ def test_top_k_and_top_p_are_shown_where_the_model_is_surest_and_least_sure(draw
         by_k, by_p = kept_by_hand(rows[place], 5, 0.8)
         assert half["top_k_keeps"].tolist() == [str(i in by_k) for i in half["id"]]
         assert half["top_p_keeps"].tolist() == [str(i in by_p) for i in half["id"]]
-        assert half["probability"].tolist() == pytest.approx(rows[place][half["id"].astype(int)].tolist(), abs=1e-5)
+        assert half["probability"].tolist() == pytest.approx(
+            rows[place][half["id"].astype(int)].tolist(), abs=1e-5
+        )
     few, many = (len(kept_by_hand(rows[place], 5, 0.8)[1]) for place in places)
     assert few < many and f"top-p 0.8 keeps {few} of 65 token" in words and f"and {many} after" in words
     colours = {trace["name"] for trace in drawn["sampling_two_positions"].traces}

@@ -1,8 +1,8 @@
-"""Blocks without a feed-forward network, over tasks and seeds: `python -m studies.experiments no-feedforward`
-writes `checkpoints/feedforward.json`, which the app shows. Stored runs are kept.
+"""Blocks without a feed-forward network, over tasks, a text and seeds: `python -m studies.experiments
+no-feedforward` writes `checkpoints/feedforward.json`, which the app shows. Stored runs are kept.
 
-A task's usual model (studies.tasks.recipes) is trained beside the same blocks of attention alone, and beside
-three times as many of these, which have as many parameters.
+A task's usual model (studies.tasks.recipes), and for the text that of the dropout runs, is trained beside the
+same blocks of attention alone, and beside three times as many of these, which have as many parameters.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from engine.data import corpora
 from engine.model import count_parameters
 from engine.training.records import Evaluation
 from engine.training.train import train
+from studies.experiments import dropout_runs
 from studies.experiments.command import complete, folder_options, made, read_runs, require_all
 from studies.tasks.all import TASKS
 from studies.tasks.recipes import task_recipe
@@ -27,13 +28,15 @@ PATH = Path(__file__).resolve().parents[2] / "checkpoints" / "feedforward.json"
 Kind = Literal["whole", "attention", "deep attention"]
 KINDS: tuple[Kind, ...] = ("whole", "attention", "deep attention")
 SHOWN = ("repeat", "sort", "addition_reversed")  # names of tasks
+TEXT = dropout_runs.CORPUS
 SEEDS = (0, 1, 2)
+TEXT_RECIPE = dropout_runs.MODEL, replace(dropout_runs.TRAINING, batch_size=16)
 TIMES = 3  # attention has 4 d² parameters in a block, the network 8 d²
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A training: a task by its name, what its blocks consist of, and the seed."""
+    """A training: a task by its name, or TEXT, what its blocks consist of, and the seed."""
 
     task: str
     kind: Kind
@@ -41,7 +44,7 @@ class Plan:
 
     @property
     def recipe(self) -> tuple[ModelConfig, TrainConfig]:
-        model, how = task_recipe(TASKS[self.task])
+        model, how = task_recipe(TASKS[self.task]) if self.task in TASKS else TEXT_RECIPE
         if self.kind != "whole":
             layers = model.n_layers * (TIMES if self.kind == "deep attention" else 1)
             model = replace(model, ffn="none", n_layers=layers)
@@ -51,7 +54,7 @@ class Plan:
 @dataclass(frozen=True)
 class TaskRun:
     """A training with its evaluations (evaluation,): `solved`, the share of held-out problems that it solves
-    (of a stream: of its letters), and the validation loss in nats. `made` says where and when.
+    (0 of a text), and the validation loss in nats. `made` says where and when.
     """
 
     plan: Plan
@@ -63,7 +66,7 @@ class TaskRun:
     made: str = ""
 
 
-PLANS = tuple(Plan(task, kind, seed) for task in SHOWN for kind in KINDS for seed in SEEDS)
+PLANS = tuple(Plan(task, kind, seed) for task in (*SHOWN, TEXT) for kind in KINDS for seed in SEEDS)
 
 
 def trained(plan: Plan, steps: int | None = None) -> TaskRun:
@@ -85,26 +88,26 @@ def trained(plan: Plan, steps: int | None = None) -> TaskRun:
 
 @dataclass(frozen=True)
 class Ends:
-    """The seeds of one task and kind at the end: the median of the share solved, and the range."""
+    """The seeds of one task and kind at the end: medians of the share solved and the loss in nats."""
 
     task: str
     kind: Kind
     parameters: int
     blocks: int
     solved: float
-    spread: tuple[float, float]
+    validation: float
 
 
 def ends(runs: Sequence[TaskRun]) -> tuple[Ends, ...]:
     """Returns the end of each task and kind, in the order of SHOWN and KINDS."""
     found = []
-    for task in SHOWN:
+    for task in (*SHOWN, TEXT):
         for kind in KINDS:
             some = [run for run in runs if (run.plan.task, run.plan.kind) == (task, kind)]
             if some:
-                last = [run.solved[-1] for run in some]
                 size = some[0].parameters, some[0].blocks
-                found.append(Ends(task, kind, *size, median(last), (min(last), max(last))))
+                last = median(run.solved[-1] for run in some), median(run.validation[-1] for run in some)
+                found.append(Ends(task, kind, *size, *last))
     return tuple(found)
 
 
@@ -123,7 +126,7 @@ def shipped(path: Path = PATH) -> tuple[TaskRun, ...]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     def end(run: TaskRun) -> str:
-        return f"{run.parameters:,} parameters, solved {run.solved[-1]:.1%}"
+        return f"{run.parameters:,} parameters, solved {run.solved[-1]:.1%}, {run.validation[-1]:.3f} nats"
 
     file = folder_options(__doc__).parse_args(arguments).into / PATH.name
     complete(file, PLANS, stored, trained, end)

@@ -1,16 +1,27 @@
-"""The part "without it" of Activation functions: tasks learned with and without feed-forward networks."""
+"""The part "without it" of Activation functions: tasks and a text learned with and without the network."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from studies.experiments.no_feedforward import KINDS, SEEDS, SHOWN, TIMES, Ends, Kind, TaskRun, ends, shipped
-from studies.tasks.all import TASKS
-from studies.tasks.recipes import task_recipe
+from studies.experiments.no_feedforward import (
+    KINDS,
+    SEEDS,
+    SHOWN,
+    TEXT_RECIPE,
+    TIMES,
+    Ends,
+    Kind,
+    TaskRun,
+    ends,
+    shipped,
+)
+from studies.experiments.no_feedforward import TEXT as CORPUS
 from ui import content, explain
 from ui.figures import specs as go
 from ui.figures.theme import colour
@@ -23,10 +34,11 @@ SHADES: dict[Kind, tuple[str, int]] = {
     "deep attention": ("attention", 45),
 }
 WIDE = 0.26  # of a bar, in steps of the axis
+WORTH = 0.05  # nats that are a gain
 
 
 def draw() -> None:
-    """Draws what share of three tasks' problems each kind of block solves."""
+    """Draws the share of three tasks' problems that each kind of block solves, and its loss on a text."""
     runs = shipped()
     found = ends(runs)
     shares = {(each.task, each.kind): each.solved for each in found}
@@ -41,11 +53,11 @@ def draw() -> None:
         for task in SHOWN
     ]
     plot(
-        solved_bars(found, runs),
+        solved_and_loss(runs),
         key="feedforward_without",
-        height=410,
+        height=370,
         name="without-feed-forward",
-        alt=TEXT("alt", rows=content.Filled("; ".join(rows))),
+        alt=TEXT("alt", rows=content.Filled("; ".join(rows)), **_losses(found)),
         data=pd.DataFrame(
             [
                 {
@@ -61,7 +73,7 @@ def draw() -> None:
         ),
     )
     explain.answer(answer(found))
-    model, _ = task_recipe(TASKS[SHOWN[0]])
+    model, _ = TEXT_RECIPE
     st.caption(
         TEXT(
             "made",
@@ -69,67 +81,79 @@ def draw() -> None:
             blocks=model.n_layers,
             width=model.d_model,
             times=TIMES,
-            made=runs[0].made,
+            made=content.Filled(runs[0].made),
         )
     )
+
+
+def _losses(found: Sequence[Ends]) -> dict[str, float]:
+    """Returns the losses on the text, nats per character, by `whole`, `attention` and `deep`."""
+    return {each.kind.split()[0]: each.validation for each in found if each.task == CORPUS}
 
 
 def answer(found: Sequence[Ends]) -> str:
-    """Says which task attention alone solves best, and which worst."""
-    shares = {(each.task, each.kind): each.solved for each in found}
-    easy, *_, hard = sorted(SHOWN, key=lambda task: -shares[task, "attention"])
-    said = {
-        "hard": shares[hard, "attention"],
-        "hard_task": TEXT[f"of {hard}"],
-        "whole": shares[hard, "whole"],
-        "deep": shares[hard, "deep attention"],
-        "easy": shares[easy, "attention"],
-        "easy_task": TEXT[f"of {easy}"],
-    }
-    lost = said["whole"] - said["deep"] > 0.2 and said["easy"] > 0.9
-    if lost:
-        del said["whole"]
-        return TEXT("cannot", **said)
-    return TEXT("can", hard=said["hard"], hard_task=said["hard_task"], whole=said["whole"])
+    """Says what attention alone can do, and what the network is worth on text."""
+    losses = _losses(found)
+    pays = losses["whole"] + WORTH < min(losses["attention"], losses["deep"])
+    return TEXT("text needs it" if pays else "all alike", **losses)
 
 
-def solved_bars(found: Sequence[Ends], runs: Sequence[TaskRun]) -> go.Figure:
-    """Draws a group of bars for each task, one for each kind of block: medians, with a dot for each seed."""
-    traces = []
+def solved_and_loss(runs: Sequence[TaskRun]) -> go.Figure:
+    """Draws a bar for each task and kind of block, the share solved; beside them the loss of each kind on the
+    text: medians, with a dot for each seed.
+    """
+    traces: list[dict[str, Any]] = []
     for place, kind in enumerate(KINDS):
-        shade, strength = SHADES[kind]
         label = TEXT(f"kind {kind}", times=TIMES) if kind == "deep attention" else TEXT[f"kind {kind}"]
-        some = [each for each in found if each.kind == kind]
-        at = np.arange(len(some)) + (place - 1) * WIDE
-        traces.append(
-            go.Bar(
-                x=at,
-                y=np.array([each.solved for each in some]),
-                width=WIDE * 0.92,
-                name=label,
-                marker={"color": colour(shade, strength)},
-                text=[f"{each.solved:.0%}" for each in some],
-                textposition="outside",
-                cliponaxis=False,
-                hovertemplate=TEXT("hover", kind=label),
-            )
-        )
-        dots = [
-            (SHOWN.index(r.plan.task) + (place - 1) * WIDE, r.solved[-1]) for r in runs if r.plan.kind == kind
-        ]
-        traces.append(
-            go.Scatter(
-                x=np.array([x for x, _ in dots]),
-                y=np.array([y for _, y in dots]),
-                mode="markers",
-                showlegend=False,
-                marker={"size": 6, "color": colour("quiet")},
-                hovertemplate=TEXT["hover seed"],
-            )
-        )
+        of = {
+            task: [run for run in runs if (run.plan.task, run.plan.kind) == (task, kind)]
+            for task in (*SHOWN, CORPUS)
+        }
+        solved = [[run.solved[-1] for run in of[task]] for task in SHOWN]
+        losses = [[run.validation[-1] for run in of[CORPUS]]]
+        traces += _bars(solved, place, kind, label, "solved")
+        traces += _bars(losses, place, kind, label, "loss")
     return go.figure(
         traces,
         margin={"l": 60, "r": 8, "t": 48, "b": 32},
-        xaxis=go.ticks(list(range(len(SHOWN))), [TEXT[f"task {task}"] for task in SHOWN]),
-        yaxis=go.axis(TEXT["axis"], range=[0, 1.08], tickformat=".0%", showgrid=True),
+        xaxis=go.ticks(list(range(len(SHOWN))), [TEXT[f"task {task}"] for task in SHOWN])
+        | {"domain": [0, 0.66]},
+        yaxis=go.axis(TEXT["axis solved"], range=[0, 1.08], tickformat=".0%", showgrid=True),
+        xaxis2=go.ticks([0], [TEXT["text"]]) | {"domain": [0.78, 1], "anchor": "y2"},
+        yaxis2=go.axis(TEXT["axis loss"], rangemode="tozero", showgrid=True, anchor="x2"),
     )
+
+
+def _bars(
+    groups: Sequence[Sequence[float]], place: int, kind: Kind, label: str, what: str
+) -> list[dict[str, Any]]:
+    """Returns the bars of one kind of block, a group's median each, and the dots of its seeds."""
+    number = "" if what == "solved" else "2"
+    axes = {"xaxis": f"x{number}", "yaxis": f"y{number}"}
+    at = np.arange(len(groups)) + (place - 1) * WIDE
+    medians = np.array([np.median(group) for group in groups])
+    shade, strength = SHADES[kind]
+    bars = go.Bar(
+        x=at,
+        y=medians,
+        width=WIDE * 0.92,
+        name=label,
+        legendgroup=kind,
+        showlegend=what == "solved",
+        marker={"color": colour(shade, strength)},
+        text=[f"{value:.0%}" if what == "solved" else f"{value:.2f}" for value in medians],
+        textposition="outside",
+        cliponaxis=False,
+        hovertemplate=TEXT(f"hover {what}", kind=label),
+        **axes,
+    )
+    dots = go.Scatter(
+        x=np.repeat(at, [len(group) for group in groups]),
+        y=np.concatenate([np.asarray(group) for group in groups]),
+        mode="markers",
+        showlegend=False,
+        marker={"size": 5, "color": colour("quiet")},
+        hoverinfo="skip",
+        **axes,
+    )
+    return [bars, dots]

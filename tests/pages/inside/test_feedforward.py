@@ -1,5 +1,6 @@
 """The feed-forward page: every view, every model, every option, held against arithmetic on a recording."""
 
+import json
 import re
 from collections import Counter
 from pathlib import Path
@@ -13,7 +14,7 @@ from engine.data import corpora
 from engine.data.tokenizers.char import CharTokenizer
 from engine.probe import Recorder
 from engine.recording import record
-from studies.experiments import dropout_runs
+from studies.experiments import dropout_runs, no_feedforward
 from studies.experiments.dropout_runs import LITTLE, WHOLE
 from studies.feedforward.activation_functions import curve, gated_surface, spread, worst_difference
 from studies.feedforward.dropout import logit_terms
@@ -258,3 +259,24 @@ def test_dropout_s_trainings_are_those_of_the_file(characters, drawn):
     assert best == 0 or f"**p = {best:g}** is best" in words
     assert f"**{ends[0.3]:.2f}** held out (medians of 3 seeds)" in words
     assert len(drawn[f"dropout_training_{characters}"].traces) == 2 * 3 * (3 + 1)
+
+
+def test_blocks_without_the_network_are_those_of_the_file(drawn):
+    words = said(feedforward(feedforward_view="functions", feedforward_drawn="without it"))
+    rows = json.loads(no_feedforward.PATH.read_text("utf-8"))
+
+    def ends(task: str, kind: str, what: str) -> list[float]:
+        return [run[what][-1] for run in rows if (run["plan"]["task"], run["plan"]["kind"]) == (task, kind)]
+
+    losses = {
+        kind: float(np.median(ends("shakespeare", kind, "validation")))
+        for kind in ("whole", "attention", "deep attention")
+    }
+    said_so = f"**{losses['attention']:.2f} nats** without and **{losses['whole']:.2f}** with it"
+    assert said_so in words and f"as many parameters, reach {losses['deep attention']:.2f}" in words
+    assert min(losses, key=losses.__getitem__) == "whole"
+    bars = [trace for trace in drawn["feedforward_without"].traces if trace["type"] == "bar"]
+    for kind, (solved, loss) in zip(losses, zip(bars[::2], bars[1::2], strict=True), strict=True):
+        tasks = ("repeat", "sort", "addition_reversed")
+        assert solved["y"] == pytest.approx([np.median(ends(task, kind, "solved")) for task in tasks])
+        assert loss["y"] == pytest.approx([losses[kind]])

@@ -66,6 +66,8 @@ def _next_seed(name: str) -> None:
 
 def _draw_example(name: str, example: WorkedExample, level: Level) -> None:
     judgement = example.judge(level, _answers(name, example))
+    if not any(_key(name, example, id_) in st.session_state for id_ in judgement.blanks):
+        st.session_state.pop(f"{name}_hinted", None)  # nothing of it has been on the screen just before
     if example.given:
         st.markdown(example.given)
     if not judgement.blanks:

@@ -11,7 +11,7 @@ from studies.exercises.worked import attention, bpe
 from studies.exercises.worked_example import LEVELS, WorkedExample
 from studies.shapes.attention_by_hand import multi_head
 from tests.pages.browser_tab import Tab
-from tests.pages.helpers import clicked, in_address, lacking, opened, ran, said, unescaped
+from tests.pages.helpers import chosen, clicked, in_address, lacking, opened, ran, said, unescaped
 from tests.pages.test_walks import differences, still
 from ui import fill_in
 
@@ -139,6 +139,16 @@ def test_a_nudge_comes_first_then_a_suggestion_then_the_way(examples: list[Worke
     other = examples[-1].blanks("row")["2-1"]
     assert other.hints[0] in unescaped(page) and cell.hints[2] not in unescaped(page)
     assert page.button(key="shapes_hand_hint").label == "A suggestion"
+
+
+def test_a_hint_is_gone_once_its_box_has_been_off_the_screen(examples: list[WorkedExample]) -> None:
+    page = visited("two heads", "row")
+    nudge = examples[-1].blanks("row")["2-0"].hints[0]
+    clicked(page, "shapes_hand_hint")
+    assert nudge in unescaped(page)
+    for level in ("number", "row"):
+        chosen(page, "shapes_hand_fill", level)
+    assert nudge not in unescaped(page) and page.button(key="shapes_hand_hint").label == "A nudge"
 
 
 def test_what_the_reader_works_out_stands_nowhere_else_on_the_screen(drawn) -> None:

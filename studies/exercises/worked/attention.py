@@ -99,47 +99,41 @@ class _Head:
 
     def products(self) -> list[Cell]:
         """Returns a cell for the dot product with each key."""
-        heads, result = len(self.example.q), []
-        q = [x for row in self.example.q[:, 0].tolist() for x in row]
-        for key, product in enumerate(self._row(self.example.raw)):
-            k = [x for row in self.example.k[:, key].tolist() for x in row]
-            terms = " + ".join(
-                f"{factor(a)} \\cdot {factor(b)}" for a, b in zip(self.q, self.keys[key], strict=True)
-            )
-            width = self.example.d_head
-            result.append(
-                Cell.of(
-                    self._label(key),
-                    Numbers(1, 2 if product % 1 else 0),
-                    (product,),
-                    (
-                        *_at(split_wrongly(q, k, heads), self.head),
-                        *mistakes(
-                            *(
-                                ((other,), "That is the dot product with the other key.")
-                                for other in self._row(self.example.raw)
-                            ),
-                            *(
-                                ((float(x),), "That is another head's. Each has its own numbers.")
-                                for x in self.example.raw[:, 0, key]
-                            ),
-                            ((sum(self.q) * sum(self.keys[key]),), "Multiply number by number, then add up."),
-                            (
-                                (product / math.sqrt(width),),
-                                "You divided by $\\sqrt{d_k}$; that is the next step.",
-                            ),
-                        ),
-                    ),
-                    (
-                        "A dot product multiplies number by number and adds up. Which numbers belong to this"
-                        " head?",
-                        f"{self.name.capitalize()} has {self._dimensions}: {_math(self.q)} of q and"
-                        f" {_math(self.keys[key])} of k{key + 1}.",
-                        f"${terms} = {written(product)}$",
-                    ),
-                )
-            )
-        return result
+        return [self._product(*each) for each in enumerate(self._row(self.example.raw))]
+
+    def _product(self, key: int, product: float) -> Cell:
+        k = self.keys[key]
+        terms = " + ".join(f"{factor(a)} \\cdot {factor(b)}" for a, b in zip(self.q, k, strict=True))
+        return Cell.of(
+            self._label(key),
+            Numbers(1, 2 if product % 1 else 0),
+            (product,),
+            self._product_mistakes(key, product),
+            (
+                "A dot product multiplies number by number and adds up. Which numbers belong to this head?",
+                f"{self.name.capitalize()} has {self._dimensions}: {_math(self.q)} of q and {_math(k)} of"
+                f" k{key + 1}.",
+                f"${terms} = {written(product)}$",
+            ),
+        )
+
+    def _product_mistakes(self, key: int, product: float) -> tuple[Mistake, ...]:
+        heads = len(self.example.q)
+        q, k = self.example.q[:, 0].ravel().tolist(), self.example.k[:, key].ravel().tolist()
+        other_key = "That is the dot product with the other key."
+        other_head = "That is another head's. Each has its own numbers."
+        return (
+            *_at(split_wrongly(q, k, heads), self.head),
+            *mistakes(*(((other,), other_key) for other in self._row(self.example.raw))),
+            *mistakes(*(((other,), other_head) for other in self.example.raw[:, 0, key].tolist())),
+            *mistakes(
+                ((sum(self.q) * sum(self.keys[key]),), "Multiply number by number, then add up."),
+                (
+                    (product / math.sqrt(self.example.d_head),),
+                    "You divided by $\\sqrt{d_k}$; that is the next step.",
+                ),
+            ),
+        )
 
     def scaled(self) -> list[Cell]:
         """Returns a cell for the score with each key."""

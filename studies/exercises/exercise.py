@@ -10,6 +10,7 @@ from engine.errors import ExerciseError
 from studies.exercises.forms import Form, Numbers, Order, Pick, Pieces
 
 RIGHT = "Right."
+FINER = "That is right as far as it goes; write {form.ask}."
 CLOSE = 0.03  # of the answer: somebody who rounded too early, or too much
 
 
@@ -117,7 +118,8 @@ def check(question: Answerable, given: object) -> Verdict:
     for mistake in question.mistakes:
         extra = mistake.single_option and mistake.value - question.answer <= value
         if extra or form.same(value, mistake.value):
-            return Verdict(False, mistake.hint)
+            coarse = isinstance(form, Numbers) and form.rounds(given, question.answer)
+            return Verdict(False, FINER.format(form=form) if coarse else mistake.hint)
     return Verdict(False, _unknown(form, value, question.answer))
 
 

@@ -236,6 +236,18 @@ def test_drawn_numbers_have_weights_that_can_be_worked_out() -> None:
         assert all(abs(a - b) > 0.1 for a, b in zip(weights[::2], weights[1::2], strict=True))
 
 
+def test_a_right_number_in_too_few_decimals_is_no_mistake() -> None:
+    cell = heads_of(*ROWS).cells["2-0"]  # 0.9965; without the division it is 0.9997
+    for text in ("1", "1.0", "1.00", " 1. "):
+        assert (
+            check(cell, text).hint
+            == "That is right as far as it goes; write one number, to 3 decimal places."
+        )
+    for text in ("1.000", "0.9997", "3/3.001"):
+        assert "forgot to divide" in check(cell, text).hint
+    assert check(cell, "0.997").right and "as far as it goes" not in check(cell, "0.9").hint
+
+
 def test_huge_scores_overflow_nothing() -> None:
     example = heads_of([1000, 1], [1000, 0], [-1000, 0], [1, 0], [0, 1], heads=1)
     assert values(example, 2) == [1.0, 0.0] and all(math.isfinite(x) for x in values(example, 1))

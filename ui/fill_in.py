@@ -89,7 +89,7 @@ def _draw_example(name: str, example: WorkedExample, level: Level) -> None:
             st.markdown(_verdict(example, judgement, level))
     if stage and (at := judgement.at) is not None:
         step, hint = content.Filled(example.name(at)), judgement.blanks[at].hints[stage - 1]
-        st.markdown(TEXT("hint", stage=TEXT[f"hint {stage}"], name=step, hint=content.Filled(hint)))
+        st.markdown(TEXT("hint", stage=TEXT[f"stage {stage}"], name=step, hint=content.Filled(hint)))
     if judgement.complete:
         _draw_result(example)
 

@@ -71,8 +71,8 @@ class _Step:
         row, column = self.step.entry
         rates = ", ".join(f"{NAMES[rule]} $\\eta = {rate:g}$" for rule, rate in self.step.rates.items())
         return (
-            f"{self.matrix}, row {row}, column {column}: $w = {self.w_form.text((self.w,))}$. Mean loss of"
-            f" the text: $L(w) = {self.loss_form.text((self.loss,))}$, $L(w + {EPSILON:g}) ="
+            f"Weight in {self.matrix}, row {row}, column {column}: $w = {self.w_form.text((self.w,))}$. Mean"
+            f" loss of the text: $L(w) = {self.loss_form.text((self.loss,))}$, $L(w + {EPSILON:g}) ="
             f" {self.above:.{self.passes}f}$, $L(w - {EPSILON:g}) = {self.below:.{self.passes}f}$."
             f" Learning rates: {rates}."
         )

@@ -4,7 +4,7 @@ that is filled in stands on one screen.
 
 from studies.exercises.catalogue import TASKS, make
 from tests.browser.conftest import settled
-from tests.browser.visit import HIGH, SIDEWAYS, WIDE
+from tests.browser.visit import AXE, HIGH, SIDEWAYS, WIDE, shown_in, violations
 
 
 def test_what_is_solved_stays_in_the_browser(page, app_url):
@@ -35,7 +35,6 @@ def test_what_is_solved_stays_in_the_browser(page, app_url):
     )
 
 
-FOLD = '[class*="st-key-hand"]'
 BOX = ".st-key-fill_in input"
 
 
@@ -67,3 +66,7 @@ def test_an_example_is_filled_in_on_one_screen_and_its_level_outlives_a_reload(p
     page.reload()
     settled(page)
     assert page.locator(BOX).count() == 17
+    if AXE.is_file():
+        for scheme in ("dark", "light"):
+            shown_in(page, scheme)
+            assert not violations(page), scheme

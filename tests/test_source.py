@@ -35,7 +35,7 @@ TOPICS = {
     "attention": "circuits costs",
     "circuits": "attention residual weights",
     "costs": "pairs",
-    "exercises": "costs lab",
+    "exercises": "costs lab shapes",
     "families": "attention pairs tasks",
     "feedforward": "costs residual",
     "generation": "attention costs pairs",

@@ -32,6 +32,11 @@ def unfolded() -> bool:
     return any(st.session_state.get(key) for key in (MEASURE, HAND))
 
 
+def hand_open() -> bool:
+    """True if the fold of a view's arithmetic is open, before it is drawn."""
+    return widgets.settle(HAND, lambda texts: OPEN in texts, False)
+
+
 def takeaway(text: str) -> None:
     """Draws one or two sentences to take home (Markdown)."""
     with st.container(border=True):

@@ -26,9 +26,15 @@ def terms(ledger: Ledger) -> tuple[Term, ...]:
     """
     result: dict[tuple[str, str], list[Row]] = {}
     for row in ledger.rows:
-        if row.parameters and "d" in row.formula.split("·") and "·" in row.formula:
+        if row.parameters and is_matrix(row):
             result.setdefault((row.stack, row.component), []).append(row)
     return tuple(_term(ledger, stack, component, rows) for (stack, component), rows in result.items())
+
+
+def is_matrix(row: Row) -> bool:
+    """True if the tensor is a matrix or a table: the stream's width is one side of it, but not all."""
+    factors = row.formula.split("·")
+    return "d" in factors and len(factors) > 1
 
 
 def counted(terms: tuple[Term, ...]) -> int:

@@ -41,6 +41,27 @@ def mixed(weights: Row, rows: Sequence[Row]) -> tuple[float, ...]:
     return times(weights, rows)
 
 
+def written(x: float, decimals: int = 3) -> str:
+    """Writes a number of a calculation, with at most so many decimals.
+
+    >>> written(17.0), written(-0.12345), written(2359296)
+    ('17', '-0.123', '2,359,296')
+    """
+    text = f"{x:,.{decimals}f}"
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return "0" if text == "-0" else text
+
+
+def factor(x: float, decimals: int = 3) -> str:
+    """Writes a factor of a product: in brackets where it is negative.
+
+    >>> factor(3), factor(-2)
+    ('3', '(-2)')
+    """
+    text = written(x, decimals)
+    return f"({text})" if x < 0 else text
+
+
 def shown(row: Row, decimals: int = 0) -> str:
     """Formats a row for a statement.
 

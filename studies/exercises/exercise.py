@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from engine.errors import ExerciseError
 from studies.exercises.forms import Form, Numbers, Order, Pick, Pieces
 
 RIGHT = "Right."
+FINER = "That is right as far as it goes; write {form.ask}."
 CLOSE = 0.03  # of the answer: somebody who rounded too early, or too much
 
 
@@ -29,6 +30,17 @@ def mistakes(*rows: tuple[Any, str]) -> tuple[Mistake, ...]:
     return tuple(Mistake(*row) for row in rows)
 
 
+def distinct(form: Form, answer: Any, mistakes: Iterable[Mistake]) -> tuple[Mistake, ...]:
+    """Returns the mistakes whose values are told from the right answer and from those before them: a hint
+    then never names a wrong one.
+    """
+    result: list[Mistake] = []
+    for mistake in mistakes:
+        if not any(form.near(mistake.value, other) for other in (answer, *(each.value for each in result))):
+            result.append(mistake)
+    return tuple(result)
+
+
 def extra_options(right: frozenset[str], hints: Mapping[str, str]) -> tuple[Mistake, ...]:
     """Returns the mistakes of choosing an option too many, each with its hint."""
     return tuple(Mistake(right | {option}, hint, single_option=True) for option, hint in hints.items())
@@ -44,6 +56,19 @@ class See:
 
 def see(page: str, **query: str) -> See:
     return See(page, query)
+
+
+class Answerable(Protocol):
+    """A question with one right answer: an exercise, or a cell of a worked example."""
+
+    @property
+    def form(self) -> Form: ...
+
+    @property
+    def answer(self) -> Any: ...
+
+    @property
+    def mistakes(self) -> tuple[Mistake, ...]: ...
 
 
 @dataclass(frozen=True)
@@ -80,21 +105,22 @@ class Verdict:
     hint: str
 
 
-def check(exercise: Exercise, given: object) -> Verdict:
+def check(question: Answerable, given: object) -> Verdict:
     """Judges an answer as a person gave it: a line of text, or the options that were chosen."""
-    form = exercise.form
+    form = question.form
     try:
         value = form.read(given)
     except ExerciseError as error:
         reason = str(error)
         return Verdict(False, f"{reason[0].upper()}{reason[1:]}.")
-    if form.same(value, exercise.answer):
+    if form.same(value, question.answer):
         return Verdict(True, RIGHT)
-    for mistake in exercise.mistakes:
-        extra = mistake.single_option and mistake.value - exercise.answer <= value
+    for mistake in question.mistakes:
+        extra = mistake.single_option and mistake.value - question.answer <= value
         if extra or form.same(value, mistake.value):
-            return Verdict(False, mistake.hint)
-    return Verdict(False, _unknown(form, value, exercise.answer))
+            coarse = isinstance(form, Numbers) and form.rounds(given, question.answer)
+            return Verdict(False, FINER.format(form=form) if coarse else mistake.hint)
+    return Verdict(False, _unknown(form, value, question.answer))
 
 
 def _unknown(form: Form, value: Any, answer: Any) -> str:

@@ -6,6 +6,7 @@ Each form can `read` an answer (raising ExerciseError with a sentence), tell whe
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -40,6 +41,18 @@ class Numbers:
 
     def near(self, value: Any, other: Any) -> bool:
         return self._within(value, other, 2.5, (*value, *other))
+
+    def rounds(self, given: object, wanted: Any) -> bool:
+        """True if an answer, as it was written, is the wanted number in fewer decimals than are asked for.
+
+        >>> Numbers(1, 3).rounds("1.0", (0.997,)), Numbers(1, 3).rounds("1.000", (0.997,))
+        (True, False)
+        """
+        written = re.fullmatch(r"[^.]*\d(?:\.(\d*))?[^.\d]*", str(given))
+        if self.count != 1 or not self.decimals or written is None:
+            return False
+        places = len(written[1] or "")
+        return places < self.decimals and self.read(given)[0] == round(wanted[0], places)
 
     def _within(self, value: Any, other: Any, times: float, wanted: Any) -> bool:
         """Whole numbers are exact. Where others are wanted, one unit of the last place that is asked for is

@@ -12,6 +12,7 @@ _THOUSANDS = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d+)?")
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.IGNORECASE)
 _AROUND = "[](){}"
 _MINUS = str.maketrans("\u2212\u2013", "--")
+_POINT_FIRST = re.compile(r"([-+]?),(\d+)")
 _DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
 
 
@@ -47,6 +48,8 @@ def numbers(given: object, count: int | None, unit: str = "", whole: bool = True
     _refuse_comma(text, count, whole)
     if count == 1 and _THOUSANDS.fullmatch(text):
         text = text.replace(",", "")
+    if count == 1 and not whole:  # ,74 can be nothing but 0.74
+        text = _POINT_FIRST.sub(r"\1.\2", text) if _POINT_FIRST.fullmatch(text) else text
     if count == 1 and re.fullmatch(r"\d{1,3}( \d{3})+", text):
         text = text.replace(" ", "")
     parts = [part for part in re.split(r"[\s;,]+", text) if part]

@@ -9,6 +9,7 @@ matrices to AdamW.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -25,7 +26,7 @@ from engine.model import Transformer
 from engine.parts.parameters import StackedLinear
 from engine.training.numerics import Numerics
 from engine.training.optim import Optimiser, Slot, layout
-from studies.shapes.backward import Matrix, check, matrices, trainable_twin
+from studies.shapes.backward import EPSILON, Matrix, check, matrices, trainable_twin
 
 Rule = Literal["sgd", "adamw", "muon"]
 RULES: tuple[Rule, ...] = ("sgd", "adamw", "muon")
@@ -194,10 +195,7 @@ def spectra(model: Transformer, ids: Sequence[int], key: str) -> Steps[Spectra]:
     (`studies.shapes.backward.matrices`), by rule. Raises ConfigError for a matrix that is not there,
     and as `check` does.
     """
-    known = matrices(model)
-    if key not in known:
-        raise ConfigError("matrix", key, "is not a matrix of this model")
-    matrix = known[key]
+    matrix = _named(model, key)
     yield Progress(0, len(RULES))
     check(model, ids)
     twin = trainable_twin(model)
@@ -212,3 +210,86 @@ def spectra(model: Transformer, ids: Sequence[int], key: str) -> Steps[Spectra]:
         yield Progress(done + 1, len(RULES))
     rank = min(*update.shape, len(ids) - 1)
     return Spectra(matrix, (update.shape[0], update.shape[1]), rank, values)
+
+
+def _named(model: Transformer, key: str) -> Matrix:
+    known = matrices(model)
+    if key not in known:
+        raise ConfigError("matrix", key, "is not a matrix of this model")
+    return known[key]
+
+
+# One weight's step ------------------------------------------------------------------------------
+
+RANKED = 50  # largest gradients of a matrix, among which a weight is chosen
+ELEMENTWISE: tuple[Rule, ...] = ("sgd", "adamw")  # rules that move a weight by its own gradient alone
+
+
+@dataclass(frozen=True)
+class WeightStep:
+    """One weight and a first step of it. `loss` is the text's mean loss, nats per token, `above` and `below`
+    the same with the weight EPSILON larger and smaller; all in float64. By rule: `rates`, the `steps` that
+    it adds to the weight, and the losses `after` them, with no other weight changed.
+    """
+
+    matrix: Matrix
+    entry: tuple[int, int]
+    weight: float
+    gradient: float
+    loss: float
+    above: float
+    below: float
+    rates: Mapping[Rule, float]
+    steps: Mapping[Rule, float]
+    after: Mapping[Rule, float]
+
+
+def weight_step(
+    model: Transformer, ids: Sequence[int], key: str, rank: int, scale: float
+) -> Steps[WeightStep]:
+    """Takes one step of a single weight of the matrix `key`, at `scale` times the default learning rates: the
+    weight whose gradient is the largest but `rank`, among RANKED. Raises as `spectra`.
+    """
+    matrix = _named(model, key)
+    check(model, ids)
+    total = 3 + 2 * len(ELEMENTWISE)
+    yield Progress(0, total)
+    exact = trainable_twin(copy.deepcopy(model).double())
+    parameter = exact.get_parameter(matrix.name)
+    with torch.enable_grad():
+        loss = loss_of(exact, ids)
+        (found,) = torch.autograd.grad(loss, [parameter], materialize_grads=True)
+    gradient = matrix.of(found)
+    order = gradient.abs().flatten().topk(min(RANKED, gradient.numel())).indices
+    entry = divmod(int(order[rank % len(order)]), gradient.shape[1])
+    parameter.data = parameter.detach().clone()
+    rows, weight = matrix.of(parameter.data), float(matrix.of(parameter.data)[entry])
+
+    def moved(amount: float) -> float:
+        rows[entry] = weight + amount
+        with torch.no_grad():
+            return float(loss_of(exact, ids))
+
+    slot = next(each for each in layout(model) if each.name == matrix.name)
+    steps: dict[Rule, float] = {}
+    after: dict[Rule, float] = {}
+    for done, rule in enumerate(ELEMENTWISE):
+        yield Progress(1 + 2 * done, total)
+        steps[rule] = scale * float(matrix.of(update_of(slot, found, rule))[entry])
+        yield Progress(2 + 2 * done, total)
+        after[rule] = moved(steps[rule])
+    yield Progress(total - 2, total)
+    above = moved(EPSILON)
+    yield Progress(total - 1, total)
+    return WeightStep(
+        matrix,
+        (entry[0], entry[1]),
+        weight,
+        float(gradient[entry]),
+        float(loss.detach()),
+        above,
+        moved(-EPSILON),
+        {rule: scale * rates(rule)[0] for rule in ELEMENTWISE},
+        steps,
+        after,
+    )

@@ -46,7 +46,7 @@ test("a mark's name says what its head does where there is room for that before 
   const mark = (step) => ({ step, short: "0.1", words: "head 0.1 copies" })
   const named = (wide) => marked([0, 10, 20, 30, 40], [mark(10), mark(20)], wide).map(({ name }) => name)
   assert.deepEqual(named(500), ["head 0.1 copies", "head 0.1 copies"])
-  assert.deepEqual(named(400), ["0.1", "head 0.1 copies"]) // 100 pixels for the first, 200 for the second
+  assert.deepEqual(named(320), ["0.1 copies", "head 0.1 copies"]) // 80 pixels for the first, 160 for the second
   assert.deepEqual(named(100), ["0.1", "0.1"])
 })
 

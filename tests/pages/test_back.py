@@ -35,6 +35,14 @@ PAIRS = {
         "families?families_view=overview&families_show=live&live_text=a%20dog&live_clicked=2",
         "families?families_view=overview&families_show=live",
     ),
+    "how much of an example is left to the reader": (
+        "shapes?shapes_view=hand&hand=true&shapes_hand_fill=row&shapes_q=1,2,0,1",
+        "shapes?shapes_view=hand&hand=true",
+    ),
+    "other numbers of an example": (
+        "tokens?tokens_view=bpe&hand=true&bpe_fill=all&bpe_seed=3",
+        "tokens?tokens_view=bpe&hand=true&bpe_fill=number",
+    ),
     "a step of a training": (
         "attention?attention_view=heads&model=timelapse&step=330",
         "attention?attention_view=heads&model=timelapse&step=1000",

@@ -57,7 +57,7 @@ from studies.residual.gradient_by_depth import Plan
 from studies.residual.gradient_by_depth import measuring as profiles
 from studies.residual.lens import lens_steps
 from studies.shapes.backward import backward, nudges
-from studies.shapes.optimiser_step import single_step, spectra
+from studies.shapes.optimiser_step import single_step, spectra, weight_step
 from studies.weights.pretrained import library
 from tests.engine.helpers import loud, tiny
 from tests.runs.packed import same
@@ -132,6 +132,7 @@ MEASURES: dict[str, partial[Steps[Any]]] = {
     "backward": partial(single_piece, backward, MODEL, IDS, 5),
     "single step": partial(single_step, MODEL, IDS),
     "spectra": partial(spectra, MODEL, IDS, MATRIX),
+    "weight step": partial(weight_step, MODEL, IDS, MATRIX, 2, 0.5),
     "nudges": partial(nudges, MODEL, PREDICTED, MATRIX, ENTRY),
     "beam": partial(beam_search, MODEL, IDS[:4], 3, 2, length_penalty=0.7, stop=frozenset({1}), shown=4),
     "rivals": partial(single_piece, rivals, MODEL, IDS[:4], BEAM, 3, frozenset({1}), 0),

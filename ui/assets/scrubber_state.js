@@ -2,7 +2,7 @@
 // Where the scrubber stands among the snapshots: arithmetic alone.
 
 const NAME = 6 // pixels of a letter of a mark's name: figures of 12 pixels, a full stop among them
-const WORD = 7 // likewise, of words
+const WORD = 6 // likewise, of words
 export const NEWEST = -1 // follow the newest, as ui/players/scrubber.py has it
 
 /**
@@ -68,7 +68,8 @@ export function marked(steps, marks, wide) {
   const found = marks.filter(({ step }) => steps.includes(step)).map((mark) => ({ ...mark, at: (100 * steps.indexOf(mark.step)) / last }))
   const room = (i) => (((i + 1 < found.length ? found[i + 1].at : 100) - found[i].at) * wide) / 100 // pixels to its right
   const near = (i) => i >= 0 && i + 1 < found.length && room(i) < NAME * (1 + found[i].short.length)
-  const name = (mark, i) => (room(i) < WORD * (1 + mark.words.length) ? mark.short : mark.words)
+  const name = ({ short, words: full }, i) =>
+    [full, full.replaceAll("head ", "")].find((each) => WORD * (1 + each.length) <= room(i)) ?? short
   return found.map((mark, i) => ({ ...mark, name: name(mark, i), side: !near(i) ? "right" : near(i - 1) ? "none" : "left" }))
 }
 

@@ -18,10 +18,11 @@ from pages.input.tokens.examples import MERGES
 from pages.input.tokens.text_box import text_box
 from pages.input.tokens.training_text import Sources, called, corpus, known_words
 from pages.input.tokens.watching import Watching, learned, watching
+from studies.exercises.worked.bpe import two_merges
 from studies.guesses import tokens
 from studies.tokens.bpe_watch import MAX_SYMBOLS, Watched, Way, affordable, four_ways
 from studies.tokens.subwords import Shrinking, ThreeWays, achieved, agreement, three_ways
-from ui import content, explain, memo, session
+from ui import content, explain, fill_in, memo, session
 from ui.figures import specs as go
 from ui.figures.labels import plain
 from ui.figures.theme import colour
@@ -86,6 +87,7 @@ def draw() -> None:
         explain.answer(_answer(watched.ways, len(watched.seen.tokenizer.merges), texts.name))
         _draw_ways(watched.ways)
     explain.measure_it(_measured, watched, texts, new_tokens, level)
+    explain.by_hand(fill_in.draw, "bpe", two_merges)
 
 
 def _settings() -> tuple[str, Level, Split, int]:

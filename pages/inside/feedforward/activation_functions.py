@@ -37,7 +37,7 @@ def draw(subject: Subject) -> None:
         activation_functions.functions(subject.config, parts),
     )
     names = list(functions)
-    left, right = st.columns([3, 1], gap="medium")
+    left, right = st.columns([5, 2], gap="medium")
     with right:
         what = widgets.select(TEXT["show"], [*DRAWN, WITHOUT], "feedforward_drawn")
         if what == WITHOUT:

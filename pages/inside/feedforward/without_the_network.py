@@ -74,16 +74,12 @@ def draw() -> None:
     )
     explain.answer(answer(found))
     model, _ = TEXT_RECIPE
-    st.caption(
-        TEXT(
-            "made",
-            seeds=len(SEEDS),
-            blocks=model.n_layers,
-            width=model.d_model,
-            times=TIMES,
-            made=content.Filled(runs[0].made),
-        )
-    )
+    st.caption(TEXT("seeds", seeds=len(SEEDS), blocks=model.n_layers, width=model.d_model, times=TIMES))
+    explain.measure_it(_made, runs)
+
+
+def _made(runs: Sequence[TaskRun]) -> None:
+    st.caption(TEXT("made", made=content.Filled(runs[0].made)))
 
 
 def _losses(found: Sequence[Ends]) -> dict[str, float]:

@@ -11,10 +11,14 @@ from streamlit.delta_generator import DeltaGenerator
 
 from engine.training.optim import orthogonalise
 from pages.inside.shapes.gradient import HEIGHT, has_gradient, three, titled
+from pages.inside.shapes.single_weight import EXACT
+from studies.exercises.worked.backward_step import single_weight
+from studies.exercises.worked_example import WorkedExample
 from studies.guesses import backward
 from studies.shapes.backward import matrices
 from studies.shapes.optimiser_step import (
     MAX_PARAMETERS,
+    RANKED,
     RULES,
     SCALES,
     SGD_RATE,
@@ -26,8 +30,9 @@ from studies.shapes.optimiser_step import (
     single_step,
     spectra,
     update_of,
+    weight_step,
 )
-from ui import content, explain, widgets
+from ui import content, explain, fill_in, widgets
 from ui.background_jobs import measured
 from ui.figures import specs as go
 from ui.figures.theme import colour
@@ -71,7 +76,30 @@ def draw(line: DeltaGenerator, subject: Subject) -> None:
         shares = {rule: update.middle(rule) for rule in RULES}
         case = "evened" if update.evened else "not evened"
         explain.answer(TEXT(case, muon=shares["muon"], adamw=shares["adamw"]))
-    explain.by_hand(st.markdown, TEXT["by hand"])
+    explain.by_hand(
+        fill_in.draw,
+        "shapes_step",
+        partial(_one_weight, subject, key, scale),
+        partial(st.markdown, TEXT["by hand"]),
+    )
+
+
+def _one_weight(subject: Subject, key: str | None, scale: float, seed: int) -> WorkedExample | None:
+    """The step of one weight of a matrix; says where there is none to be worked out."""
+    if key is None or parameter_count(subject.model) > EXACT:
+        st.info(TEXT("no single weight", most=EXACT))
+        return None
+    step = measured(
+        ("weight step", subject.key, subject.ids, key, seed % RANKED, scale),
+        partial(weight_step, subject.model, subject.ids, key, seed % RANKED, scale),
+        TEXT["measuring weight"],
+    )
+    if step is None:
+        return None
+    example = single_weight(step, titled(step.matrix))
+    if example is None:
+        st.info(TEXT["no slope"])
+    return example
 
 
 def _first(names: dict[str, str]) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from random import Random
+
 import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -9,8 +12,9 @@ from streamlit.delta_generator import DeltaGenerator
 from engine.errors import ShapeError
 from engine.recording import softmax
 from pages.inside.shapes.notation import matrix, number, numbers, signed
+from studies.exercises.worked import attention
 from studies.shapes.attention_by_hand import HandExample, multi_head, weight_by_hand
-from ui import content, explain, widgets
+from ui import content, explain, fill_in, widgets
 from ui.figures import specs as go
 from ui.figures.theme import colour
 from ui.page_frame import View
@@ -21,6 +25,7 @@ TEXT = content.beside(__file__)
 ROWS = {"q": "1, 2, 3, 4", "k1": "5, 6, 7, 8", "k2": "9, 0, 1, 2", "v1": "1, 0, 0, 1", "v2": "0, 1, 1, 0"}
 FEW = 2  # heads whose numbers stand beside the bars: more are folded
 BOLD = 0.95  # of a head's weight on one key: the scores are far apart
+FILLED = "shapes_hand"  # begins what the address says of the example that the reader fills in
 HIDDEN: dict[str, tuple[int, ...]] = {"none": (), "k1": (0,), "k2": (1,)}
 
 
@@ -46,6 +51,10 @@ def draw(line: DeltaGenerator) -> None:
     heads = widgets.select(TEXT["heads"], fitting, "shapes_heads", first=half, container=line)
     hidden = HIDDEN[widgets.select(TEXT["hide"], list(HIDDEN), "shapes_hide", container=line)]
     example = multi_head([rows["q"]], [rows["k1"], rows["k2"]], [rows["v1"], rows["v2"]], heads, hidden)
+    if fill_in.hides(FILLED):
+        explain.answer(TEXT("left to you", d_head=example.d_head))
+        explain.by_hand(_filled_in, example)
+        return
     shares = "; ".join(
         TEXT("share of head", head=head, key=key, share=share)
         for head, (key, share) in enumerate(example.first, 1)
@@ -54,7 +63,19 @@ def draw(line: DeltaGenerator) -> None:
     explain.answer(TEXT(case, d_head=example.d_head, shares=content.Filled(shares)))
     _results(example)
     explain.measure_it(_stages, example)
-    explain.by_hand(_cell, example)
+    explain.by_hand(_filled_in, example)
+
+
+def _filled_in(example: HandExample) -> None:
+    """Draws the arithmetic of one weight, or all steps for the reader to fill in."""
+    fill_in.draw(FILLED, lambda _: attention.two_heads(example), partial(_cell, example), _renew)
+
+
+def _renew() -> None:
+    """Writes other numbers into the boxes: which ones follows from what stands there."""
+    before = " ".join(str(st.session_state.get(f"shapes_{name}", first)) for name, first in ROWS.items())
+    for name, row in attention.draw(Random(before)).items():
+        widgets.put(f"shapes_{name}", ", ".join(map(str, row)))
 
 
 def _results(example: HandExample) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,9 @@ from pages.models.parameters.components import (
 from studies.costs.hand_count import counted, terms
 from studies.costs.ledger import PER_BLOCK, Ledger, Row, parameter_rows
 from studies.costs.shares import Where, change, largest, thin, where
+from studies.exercises.worked.parameters import count_of
 from studies.guesses import sizes
-from ui import content, explain, guess
+from ui import content, explain, fill_in, guess
 from ui.figures import specs as go
 from ui.figures.theme import colour
 from ui.guess import Guess
@@ -55,7 +57,7 @@ def draw(choice: Choice) -> None:
     st.caption(TEXT("areas and strips", strips=content.Filled(strips)) if strips else TEXT["areas"])
     guess.ask("wider", wider, choice)
     explain.measure_it(_measured, choice)
-    explain.by_hand(_by_hand, choice)
+    explain.by_hand(fill_in.draw, "parameters", partial(count_of, choice.ledger), partial(_by_hand, choice))
 
 
 def _answer(choice: Choice) -> str:

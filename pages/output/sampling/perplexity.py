@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -12,9 +13,11 @@ import streamlit as st
 from engine import checkpoints
 from engine.errors import CorpusError, ShapeError
 from pages.output.sampling import two_tokenizers
+from studies.exercises.worked.perplexity import few_tokens
+from studies.exercises.worked_example import WorkedExample
 from studies.generation.branches import Likelihood
 from studies.generation.scoring import Scored, ladder, score
-from ui import content, explain, memo, session, widgets
+from ui import content, explain, fill_in, memo, session, widgets
 from ui.figures import specs as go
 from ui.figures.axes import token_axis
 from ui.figures.labels import LETTER, crowded, plain
@@ -72,7 +75,13 @@ def draw(subject: Subject) -> None:
         )
     )
     explain.measure_it(_others)
-    explain.by_hand(_by_hand, subject, scored)
+    names = [safe(each) for each in tokens]
+    explain.by_hand(
+        fill_in.draw,
+        "sampling",
+        partial(_few_tokens, names, scored),
+        partial(_by_hand, subject, scored),
+    )
 
 
 def chain(scored: Scored) -> str:
@@ -116,6 +125,14 @@ def _ours() -> dict[str, float]:
         losses = {"guessing": baselines["uniform"], "pairs": baselines["bigram"]}
     metrics = checkpoints.load(ROOT / "checkpoints" / FIRST_MODEL).metrics
     return losses | {"4 layers": float(metrics["validation_loss"])}
+
+
+def _few_tokens(names: Sequence[str], scored: Scored, seed: int) -> WorkedExample | None:
+    """The example of a few tokens; says where the text has none that can be worked out by hand."""
+    example = few_tokens(names, scored.p.tolist(), seed)
+    if example is None:
+        st.info(TEXT["no few tokens"])
+    return example
 
 
 def _by_hand(subject: Subject, scored: Scored) -> None:

@@ -10,7 +10,7 @@ from itertools import accumulate
 from random import Random
 
 from studies.exercises.arithmetic import dot, shown
-from studies.exercises.exercise import Exercise, See, mistakes, see
+from studies.exercises.exercise import Exercise, Mistake, See, mistakes, see
 from studies.exercises.forms import Numbers
 
 BACKWARD = see("shapes", shapes_view="backward")
@@ -90,6 +90,19 @@ def matrix_gradient(rng: Random) -> Exercise:
     )
 
 
+def adamw_mistakes(weight: float, gradient: float, rate: float, decay: float) -> tuple[Mistake, ...]:
+    """Returns the usual mistakes of a weight after AdamW's first step."""
+    sign, rest = math.copysign(1, gradient), weight * (1 - rate * decay)
+    unbiased = (1 - BETAS[0]) / math.sqrt(1 - BETAS[1])
+    return mistakes(
+        ((rest - rate * gradient,), "That is SGD's step. AdamW divides by the gradient's size."),
+        ((weight - rate * sign,), "You forgot the decay, which is applied to the weight itself."),
+        ((rest + rate * sign,), "That is uphill. The step goes against the gradient."),
+        ((rest - rate * sign * unbiased,), "You forgot the bias correction of $m$ and $v$."),
+        ((weight * (1 - decay) - rate * sign,), "The decay is multiplied by the learning rate."),
+    )
+
+
 def adamw_step(rng: Random) -> Exercise:
     weight, rate, decay = (
         rng.choice([0.4, 0.5, 0.8, 1.2]),
@@ -99,7 +112,6 @@ def adamw_step(rng: Random) -> Exercise:
     gradient = rng.choice([-1, 1]) * rng.choice([0.03, 0.2, 3.0])
     sign, rest = math.copysign(1, gradient), weight * (1 - rate * decay)
     right = rest - rate * sign
-    unbiased = (1 - BETAS[0]) / math.sqrt(1 - BETAS[1])
     return Exercise(
         f"A weight is {weight}, its gradient {gradient}. AdamW takes its **first** step: learning rate"
         f" {rate}, weight decay {decay}, $\\beta_1$ = {BETAS[0]}, $\\beta_2$ = {BETAS[1]}, $\\epsilon$ = 0."
@@ -112,13 +124,7 @@ def adamw_step(rng: Random) -> Exercise:
             f"Decay: {weight} · (1 − {rate} · {decay}) = {rest:.4f}.",
             f"{rest:.4f} {'−' if sign > 0 else '+'} {rate} = **{right:.4f}**.",
         ),
-        mistakes(
-            ((rest - rate * gradient,), "That is SGD's step. AdamW divides by the gradient's size."),
-            ((weight - rate * sign,), "You forgot the decay, which is applied to the weight itself."),
-            ((rest + rate * sign,), "That is uphill. The step goes against the gradient."),
-            ((rest - rate * sign * unbiased,), "You forgot the bias correction of $m$ and $v$."),
-            ((weight * (1 - decay) - rate * sign,), "The decay is multiplied by the learning rate."),
-        ),
+        adamw_mistakes(weight, gradient, rate, decay),
         BACKWARD,
         {"weight": weight, "gradient": gradient, "rate": rate, "decay": decay},
     )

@@ -3,16 +3,52 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from random import Random
 
 from studies.exercises.arithmetic import NOTHING, Row, dot, matrix, mixed, shown, softmax, times
-from studies.exercises.exercise import Exercise, mistakes, see
+from studies.exercises.exercise import Exercise, Mistake, mistakes, see
 from studies.exercises.forms import Numbers
+
+UNSCALED = "You forgot to divide the scores by $\\sqrt{d_k}$."
+LATE = "You masked after the softmax: the weights no longer sum to 1."
+Vectors = tuple[tuple[Row, str], ...]  # what usual mistakes make of a row of numbers, and their hints
 
 
 def _row(rng: Random, length: int, low: int = -3, high: int = 4) -> list[int]:
     return [rng.randint(low, high) for _ in range(length)]
+
+
+def scaled_wrongly(product: float, d: int) -> tuple[Mistake, ...]:
+    """Returns the usual mistakes of a score, from its dot product over `d` numbers."""
+    return mistakes(
+        ((product,), "You forgot to divide by $\\sqrt{d_k}$: that is the bare dot product."),
+        ((product / d,), "You divided by $d_k$ itself. Divide by its square root."),
+        ((product * math.sqrt(d),), "You multiplied by $\\sqrt{d_k}$ instead of dividing."),
+    )
+
+
+def masked_wrongly(scores: Row, hidden: Collection[int]) -> Vectors:
+    """Returns the weights of scores of which some are `hidden`, as the usual mistakes make them."""
+    whole = softmax(scores)
+    late = tuple(0.0 if key in hidden else w for key, w in enumerate(whole))
+    zeros = softmax([0.0 if key in hidden else s for key, s in enumerate(scores)])
+    return (
+        (late, "You masked after the softmax: what is left no longer sums to 1."),
+        (whole, "The mask is missing: hidden tokens get weight, too."),
+        (zeros, "You masked with 0 instead of $-\\infty$: $e^0$ is 1, not 0."),
+    )
+
+
+def split_wrongly(q: Row, k: Row, heads: int) -> Vectors:
+    """Returns the dot products of the heads, (head,), as the usual mistakes make them."""
+    return (
+        (
+            tuple(dot(q[head::heads], k[head::heads]) for head in range(heads)),
+            "You took every other number. A head has a contiguous slice: the first $d/H$, the next $d/H$.",
+        ),
+        ((dot(q, k),) * heads, "Each head used all $d$ numbers. It only has $d/H$ of them."),
+    )
 
 
 def score(rng: Random) -> Exercise:
@@ -29,11 +65,7 @@ def score(rng: Random) -> Exercise:
             f"The dot product: $q \\cdot k = {product}$.",
             f"Divided by $\\sqrt{{{d}}} = {root:.3f}$: **{product / root:.2f}**.",
         ),
-        mistakes(
-            ((product,), "You forgot to divide by $\\sqrt{d_k}$: that is the bare dot product."),
-            ((product / d,), "You divided by $d_k$ itself. Divide by its square root."),
-            ((product * root,), "You multiplied by $\\sqrt{d_k}$ instead of dividing."),
-        ),
+        scaled_wrongly(product, d),
         see("attention", attention_view="scores"),
         {"q": q, "k": k},
     )
@@ -45,9 +77,6 @@ def row(rng: Random) -> Exercise:
     scores = [rng.randint(-4, 6) / 2 for _ in range(places)]
     kept = [s if key <= at else NOTHING for key, s in enumerate(scores)]
     weights = softmax(kept)
-    whole = softmax(scores)
-    late = tuple(w if key <= at else 0.0 for key, w in enumerate(whole))
-    zeros = softmax([s if key <= at else 0.0 for key, s in enumerate(scores)])
     short = softmax([s if key < at else NOTHING for key, s in enumerate(scores)])
     powers = " + ".join(f"e^{{{s:g}}}" for s in scores[: at + 1])
     return Exercise(
@@ -62,9 +91,7 @@ def row(rng: Random) -> Exercise:
             f"The weights: **{shown(weights, 2)}**. They sum to 1.",
         ),
         mistakes(
-            (late, "You masked after the softmax: what is left no longer sums to 1."),
-            (whole, "The mask is missing: this token attends to later tokens."),
-            (zeros, "You masked with 0 instead of $-\\infty$: $e^0$ is 1, not 0."),
+            *masked_wrongly(scores, range(at + 1, places)),
             (short, "Off by one: a token may attend to itself too."),
         ),
         see("attention", attention_view="mask"),
@@ -100,10 +127,10 @@ def single_head(rng: Random) -> Exercise:
             f" **{shown(out(q[1], k[:2], v[:2]), 2)}**.",
         ),
         mistakes(
-            (out(q[1], k[:2], v[:2], 1.0), "You forgot to divide the scores by $\\sqrt{d_k}$."),
+            (out(q[1], k[:2], v[:2], 1.0), UNSCALED),
             (out(k[1], q[:2], v[:2]), "You swapped them: the query is the second token's."),
             (out(q[1], k, v), "The mask is missing: the third token must not be seen."),
-            (late, "You masked after the softmax: the weights no longer sum to 1."),
+            (late, LATE),
             (out(q[1], k[:2], x[:2]), "You averaged the tokens themselves. Average the values, $x W_V$."),
         ),
         see("attention", attention_view="heads"),
@@ -127,12 +154,7 @@ def split(rng: Random) -> Exercise:
             f"**{shown(heads)}**. Their sum {sum(heads)} is what a single head would have.",
         ),
         mistakes(
-            (
-                (dot(q[::2], k[::2]), dot(q[1::2], k[1::2])),
-                "You took every other number. A head has a contiguous slice: the first $d/H$, the next"
-                " $d/H$.",
-            ),
-            ((sum(heads), sum(heads)), "Each head used all $d$ numbers. It only has $d/H$ of them."),
+            *split_wrongly(q, k, 2),
             (heads[::-1], "Those are the right numbers in the wrong order: head 1 comes first."),
             (
                 (heads[0] / root, heads[1] / root),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from random import Random
 
 from studies.costs.ledger import component_parameters
@@ -12,6 +12,41 @@ from studies.exercises.forms import Choice, Numbers
 
 GPT2 = {"small": (12, 768), "medium": (24, 1024), "large": (36, 1280), "XL": (48, 1600)}
 GPT2_VOCAB, GPT2_CONTEXT = 50_257, 1024
+NO_OUTPUT_MATRIX = "You left $W_O$ out: attention has four matrices."
+NO_BIASES = "You counted biases, but the matrices here have none."
+TIMES_HEADS = "You multiplied by the number of heads. They share the $d$ columns: the cost stays the same."
+TWO_MATRICES = "The feed-forward network has two matrices."
+GAIN_AND_BIAS = "Each LayerNorm has a gain *and* a bias."
+VOCABULARY_ROWS = "The tables have a row for each entry of the vocabulary: $V \\cdot d$."
+
+
+@dataclass(frozen=True)
+class Counts:
+    """The parts of a count of a whole model, in parameters: tables, the last norm, all biases of matrices
+    and all norms before the last one. `biases_each` says how many biases a block has (Markdown).
+    """
+
+    total: int
+    tokens: int
+    positions: int
+    last_norm: int
+    biases: int
+    norms: int
+    tied: bool
+    biases_each: str
+    norm_vectors: str = "a gain and a bias"
+
+    @property
+    def mistakes(self) -> tuple[Mistake, ...]:
+        """The usual mistakes of the total; parts that the model does not have are in none."""
+        rows = (
+            (self.tokens * self.tied, "You counted the table twice, but it is tied."),
+            (-self.positions, "The position table is missing."),
+            (-self.last_norm, "The norm after the last block is missing."),
+            (-self.biases, f"The biases of the matrices are missing: {self.biases_each} per block."),
+            (-self.norms - self.last_norm, f"The norms are missing, each with {self.norm_vectors}."),
+        )
+        return mistakes(*(((self.total + off,), hint) for off, hint in rows if off))
 
 
 def block(rng: Random) -> Exercise:
@@ -31,15 +66,12 @@ def block(rng: Random) -> Exercise:
             f"Together **{total:,}**.",
         ),
         mistakes(
-            ((total - d * d,), "You left $W_O$ out: attention has four matrices."),
-            ((total + 9 * d,), "You counted biases, but the matrices here have none."),
+            ((total - d * d,), NO_OUTPUT_MATRIX),
+            ((total + 9 * d,), NO_BIASES),
             ((total - norms,), "The two norms are missing: $2d$ each."),
-            ((total - norms // 2,), "Each LayerNorm has a gain *and* a bias."),
-            (
-                (total + (heads - 1) * attention,),
-                "You multiplied by the number of heads. They share the $d$ columns: the cost stays the same.",
-            ),
-            ((total - feedforward // 2,), "The feed-forward network has two matrices."),
+            ((total - norms // 2,), GAIN_AND_BIAS),
+            ((total + (heads - 1) * attention,), TIMES_HEADS),
+            ((total - feedforward // 2,), TWO_MATRICES),
         ),
         see(
             "parameters",
@@ -66,7 +98,7 @@ def tying(rng: Random) -> Exercise:
         ),
         mistakes(
             ((2 * vocab * d,), "That is both tables. One of them is still needed."),
-            ((d * d,), "The tables have a row for each entry of the vocabulary: $V \\cdot d$."),
+            ((d * d,), VOCABULARY_ROWS),
             ((vocab * d + vocab,), "There is no bias here: only the table itself is saved."),
         ),
         see("parameters", parameters_view="where"),
@@ -89,7 +121,7 @@ def share(rng: Random) -> Exercise:
         mistakes(
             ((100 - result,), "That is attention's share."),
             ((200 * times / (3 + 2 * times),), "You left $W_O$ out: attention has $4 d^2$."),
-            ((100 * times / (4 + times),), "The feed-forward network has two matrices."),
+            ((100 * times / (4 + times),), TWO_MATRICES),
             ((result / 100,), "Give the answer in percent."),
         ),
         see("parameters", parameters_view="where", parameters_model="block-512", parameters_scope="block"),
@@ -116,13 +148,7 @@ def gpt2(rng: Random) -> Exercise:
             f" {per_block:,}. {layers} of them: {layers * per_block:,}.",
             f"The last norm: {2 * d:,}. Together **{total:,}**.",
         ),
-        mistakes(
-            ((total + tables[0],), "You counted the table twice, but it is tied."),
-            ((total - tables[1],), "The position table is missing."),
-            ((total - 2 * d,), "The norm after the last block is missing."),
-            ((total - 9 * layers * d,), "The biases of the matrices are missing: $9d$ per block."),
-            ((total - layers * 4 * d - 2 * d,), "The norms are missing, each with a gain and a bias."),
-        ),
+        Counts(total, *tables, 2 * d, 9 * layers * d, layers * 4 * d, True, "$9d$").mistakes,
         see("parameters", parameters_view="where", parameters_model="gpt2", hand="true"),
         {"layers": layers, "d": d},
     )

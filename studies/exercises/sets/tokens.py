@@ -19,8 +19,8 @@ Pair = tuple[str, str]
 Cut = dict[str, tuple[str, ...]]
 
 
-def _pairs(cut: Cut, counts: Mapping[str, int]) -> Counter[Pair]:
-    """How often two pieces stand side by side, each word as often as it occurs."""
+def pair_counts(cut: Cut, counts: Mapping[str, int]) -> Counter[Pair]:
+    """Counts how often two pieces stand side by side, each word as often as it occurs."""
     result: Counter[Pair] = Counter()
     for word, parts in cut.items():
         for pair in pairwise(parts):
@@ -28,9 +28,10 @@ def _pairs(cut: Cut, counts: Mapping[str, int]) -> Counter[Pair]:
     return result
 
 
-def _joined(parts: Sequence[str], pair: Pair) -> tuple[str, ...]:
-    """
-    >>> _joined(("l", "o", "w"), ("o", "w"))
+def join(parts: Sequence[str], pair: Pair) -> tuple[str, ...]:
+    """Merges a pair wherever it stands in a word.
+
+    >>> join(("l", "o", "w"), ("o", "w"))
     ('l', 'ow')
     """
     result: list[str] = []
@@ -47,39 +48,41 @@ def _learned(counts: Mapping[str, int], merges: int) -> tuple[list[Pair], list[i
     cut: Cut = {word: tuple(word) for word in counts}
     order, often, tie = [], [], False
     for _ in range(merges):
-        ranked = _pairs(cut, counts).most_common(2)
+        ranked = pair_counts(cut, counts).most_common(2)
         tie = tie or (len(ranked) > 1 and ranked[0][1] == ranked[1][1])
         pair, times = ranked[0]
         order.append(pair)
         often.append(times)
-        cut = {word: _joined(parts, pair) for word, parts in cut.items()}
+        cut = {word: join(parts, pair) for word, parts in cut.items()}
     return order, often, tie
 
 
 def _apply(word: str, order: Sequence[Pair]) -> tuple[str, ...]:
     parts = tuple(word)
     for pair in order:
-        parts = _joined(parts, pair)
+        parts = join(parts, pair)
     return parts
 
 
-def _text(rng: Random, merges: int) -> dict[str, int]:
-    """Words and counts whose first merges have no rival: drawn until they have none."""
+def draw_text(rng: Random, merges: int) -> dict[str, int]:
+    """Draws words and counts whose first merges have no rival."""
     while True:
         counts = {word: rng.randint(1, 9) for word in rng.sample(WORDS, 4)}
         if not _learned(counts, merges)[2]:
             return counts
 
 
-def _listed(counts: Mapping[str, int]) -> str:
+def listed(counts: Mapping[str, int]) -> str:
+    """
+    >>> listed({"low": 5, "new": 2})
+    '`low` 5×, `new` 2×'
+    """
     return ", ".join(f"`{word}` {times}×" for word, times in counts.items())
 
 
-def merge(rng: Random) -> Exercise:
-    counts = _text(rng, 1)
-    cut: Cut = {word: tuple(word) for word in counts}
-    pairs = _pairs(cut, counts)
-    (best, often), *rest = pairs.most_common()
+def merge_mistakes(cut: Cut, counts: Mapping[str, int]) -> tuple[Mistake, ...]:
+    """Returns the usual mistakes of the next merge: a pair that stands in most words, and the second best."""
+    (best, _), *rest = pair_counts(cut, counts).most_common()
     once = Counter(pair for parts in cut.values() for pair in set(pairwise(parts)))
     types = [pair for pair, times in once.items() if times == max(once.values())]
     mistakes = (
@@ -92,8 +95,16 @@ def merge(rng: Random) -> Exercise:
         mistakes.append(
             Mistake(second, f"Close: that pair occurs {rest[0][1]} times; another is more frequent.")
         )
+    return tuple(mistakes)
+
+
+def merge(rng: Random) -> Exercise:
+    counts = draw_text(rng, 1)
+    cut: Cut = {word: tuple(word) for word in counts}
+    pairs = pair_counts(cut, counts)
+    (best, often), *_ = pairs.most_common()
     return Exercise(
-        f"A text of these words: {_listed(counts)}. BPE starts from characters and never merges across"
+        f"A text of these words: {listed(counts)}. BPE starts from characters and never merges across"
         " words. Which pair is merged first? (Its two pieces, separated by a space.)",
         Pieces("Another pair is more frequent. A pair counts as often as the words containing it occur."),
         best,
@@ -102,7 +113,7 @@ def merge(rng: Random) -> Exercise:
             ", ".join(f"`{a} {b}` {times}" for (a, b), times in pairs.most_common(4)) + " ...",
             f"The most frequent: **`{best[0]} {best[1]}`**, {often} times.",
         ),
-        tuple(mistakes),
+        merge_mistakes(cut, counts),
         see("tokens", tokens_view="bpe"),
         {"counts": counts},
     )
@@ -111,7 +122,7 @@ def merge(rng: Random) -> Exercise:
 def after(rng: Random) -> Exercise:
     merges = rng.choice([2, 3])
     while True:
-        counts = _text(rng, merges + 1)
+        counts = draw_text(rng, merges + 1)
         order, often, _ = _learned(counts, merges + 1)
         words = [w for w in WORDS if w not in counts and _differ(w, order, merges)]
         if words:
@@ -125,7 +136,7 @@ def after(rng: Random) -> Exercise:
     if more != right:
         mistakes.append(Mistake(more, f"That is one merge too many: the question asks for {merges}."))
     return Exercise(
-        f"BPE learns **{merges} merges** from these words, starting with characters: {_listed(counts)}. Into"
+        f"BPE learns **{merges} merges** from these words, starting with characters: {listed(counts)}. Into"
         f" which pieces does it then split `{word}`? (Separated by spaces.)",
         Pieces("The pieces are different. Learn the merges first, then apply them in order.", word),
         right,

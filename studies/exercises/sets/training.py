@@ -3,10 +3,34 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from random import Random
 
-from studies.exercises.exercise import Exercise, mistakes, see
+from studies.exercises.exercise import Exercise, Mistake, mistakes, see
 from studies.exercises.forms import Numbers
+
+
+def surprisal_mistakes(choices: float) -> tuple[Mistake, ...]:
+    """Returns the usual mistakes of -ln p, in nats, for p = 1 / choices."""
+    return mistakes(
+        ((math.log2(choices),), "You used $\\log_2$: those are bits. Nats take $\\ln$."),
+        ((math.log10(choices),), "You used $\\log_{10}$. Nats take $\\ln$."),
+        ((choices,), "That is the perplexity. The loss is its logarithm."),
+        ((-math.log(choices),), "A loss is *minus* the logarithm of a probability."),
+    )
+
+
+def perplexity_mistakes(chances: Sequence[float]) -> tuple[Mistake, ...]:
+    """Returns the usual mistakes of the perplexity of a text, from the probabilities of its tokens."""
+    losses = [-math.log(p) for p in chances]
+    mean = sum(losses) / len(losses)
+    return mistakes(
+        ((mean,), "That is the mean loss. The perplexity is $e$ to this power."),
+        ((math.exp(sum(losses)),), "You forgot to divide by the number of tokens."),
+        ((len(chances) / sum(chances),), "You averaged the probabilities. Average their logarithms."),
+        ((2**mean,), "You raised 2 to a loss in nats. Nats go with $e$, bits with 2."),
+        ((sum(1 / p for p in chances) / len(chances),), "You averaged $1/p$. Average $-\\ln p$."),
+    )
 
 
 def start(rng: Random) -> Exercise:
@@ -21,12 +45,7 @@ def start(rng: Random) -> Exercise:
             f"The right token has $p = 1/{vocab}$.",
             f"$-\\ln(1/{vocab}) = \\ln {vocab}$ = **{right:.2f}** nats.",
         ),
-        mistakes(
-            ((math.log2(vocab),), "You used $\\log_2$: those are bits. Nats take $\\ln$."),
-            ((math.log10(vocab),), "You used $\\log_{10}$. Nats take $\\ln$."),
-            ((vocab,), "That is the perplexity. The loss is its logarithm."),
-            ((-right,), "A loss is *minus* the logarithm of a probability."),
-        ),
+        surprisal_mistakes(vocab),
         see("sampling", sampling_view="likelihood"),
         {"vocab": vocab},
     )
@@ -47,13 +66,7 @@ def perplexity(rng: Random) -> Exercise:
             f"$e^{{{mean:.3f}}}$ = **{right:.2f}**: as uncertain as a choice among that many equally likely"
             " tokens.",
         ),
-        mistakes(
-            ((mean,), "That is the mean loss. The perplexity is $e$ to this power."),
-            ((math.exp(sum(losses)),), "You forgot to divide by the number of tokens."),
-            ((len(chances) / sum(chances),), "You averaged the probabilities. Average their logarithms."),
-            ((2**mean,), "You raised 2 to a loss in nats. Nats go with $e$, bits with 2."),
-            ((sum(1 / p for p in chances) / len(chances),), "You averaged $1/p$. Average $-\\ln p$."),
-        ),
+        perplexity_mistakes(chances),
         see("sampling", sampling_view="likelihood"),
         {"chances": chances},
     )

@@ -1,0 +1,1 @@
+"""Worked examples of the views that have arithmetic by hand: each made of numbers that a screen shows."""

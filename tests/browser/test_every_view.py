@@ -41,6 +41,7 @@ LESS = {
             "Race",
             "Chain of thought",  # a race below its three examples
             "FLOPs",
+            "You are the model",
             "Memory",
         ),
         0.4: ("RoPE", "Live"),

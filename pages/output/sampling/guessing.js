@@ -68,6 +68,11 @@ function start(self) {
   clearInterval(self.timer)
   self.timer = setInterval(() => { if (self.root.isConnected) tick(self) }, TICK_MS)
   draw(self)
+  listen(self)
+}
+
+// What is typed next is a guess, whatever was pressed; a phone has the keys below.
+function listen(self) {
   if (self.input.getAttribute("inputmode") !== "none") self.input.focus({ preventScroll: true })
 }
 
@@ -102,6 +107,7 @@ function act(self, /** @type {import("./guessing_state.js").Game} */ game, guess
   const number = what === "right" ? last?.guesses ?? 0 : game.tried.length + 1
   if (game.at >= ids.length) return over(self)
   draw(self)
+  listen(self)
   write(self.said, filled(words[what], { character, number, most: self.most }))
 }
 

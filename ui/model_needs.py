@@ -17,6 +17,7 @@ from studies.positions.position_table import learned_table
 from studies.positions.rope import turned_by
 from ui import families
 from ui.model_bar import Subject
+from ui.models import kind_of
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,8 @@ CAUSAL = Need(
     "This model fills in masked tokens: it attends in both directions and does not predict the next token.",
 )
 CHARACTERS = Need(
-    lambda subject: isinstance(subject.tokenizer, CharTokenizer),
-    "This model's tokens are not single characters.",
+    lambda subject: isinstance(subject.tokenizer, CharTokenizer) and kind_of(subject.key[0]) == "letters",
+    "This model does not read running text in single characters.",
 )
 KEEPS = Need(
     lambda subject: bool(kv_numbers(subject.config)),

@@ -41,6 +41,7 @@ LESS = {
             "Race",
             "Chain of thought",  # a race below its three examples
             "FLOPs",
+            "You are the model",
             "Memory",
         ),
         0.4: ("RoPE", "Live"),
@@ -76,6 +77,7 @@ MODES = (  # second ones of views
     "tokens?tokens_view=compare&compare_part=ids",
     "generation?generation_view=cache&kv_part=bytes",
     "generation?generation_view=cache&kv_part=why",
+    "sampling?sampling_view=you&you_part=room",
 )
 HOMES = ("?part=attention", "?model=shakespeare-classic", "?model=encoder-blanks", "?model=timelapse")
 

@@ -147,7 +147,8 @@ def test_a_short_game_is_played_in_the_browser_and_compared_on_the_same_characte
     assert not tab.evaluate("document.documentElement.classList.contains('gf-stage')")
     tried = 0 if first[1] == "p" else 1
     if tried:
-        game.get_by_role("button", name="Show this character").click()
+        game.get_by_role("button", name="Show it").click()
+        expect(game.locator(".gf-play-input")).to_be_focused()
     if first[2].isupper():
         game.get_by_role("button", name="Capital letters").click()
     name = {" ": "space", "\n": "line break"}.get(first[2], first[2])

@@ -35,6 +35,7 @@ FURTHER = {  # by name: settings of a view with kinds of player that none opens 
     "clock": "positions?positions_view=sinusoidal&sinusoid_part=clock&sinusoid_length=32&sinusoid_width=8",
     "cloud": "embeddings?model=shakespeare-classic&embed_view=map&embed_picture=3-D",
     "ways": "families?families_view=three&families_show=live",
+    "room": "sampling?sampling_view=you&you_part=room",
     "lines": "shapes?shapes_view=pass&hand=true&shapes_step=5",
 }
 SET = {"generation/tokens": "&generation_length=30"}  # one batch: a longer text goes on coming

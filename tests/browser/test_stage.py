@@ -186,6 +186,7 @@ def test_one_clicker_leads_through_question_answer_and_figure_and_the_same_way_b
         shows(stage, *place)
     popup.value.keyboard.press("PageUp")
     shows(stage, 4, "question")
+    expect(stage.get_by_role("button", name="Show the answer")).to_have_text("›")
     popup.value.keyboard.press("1")
     shows(stage, 4, "answer")
     expect(stage.locator(".gf-tour-why")).to_contain_text("Not quite. Nothing in its arithmetic")
@@ -311,6 +312,22 @@ def test_the_room_answers(stage, tab, app_url, browser) -> None:
     expect(counts.nth(0)).to_have_text("2 · 100%")
     expect(phones[0].get_by_text("The question is closed. 2 people answered.")).to_be_visible()
     expect(phones[0].get_by_role("button", name="the past")).to_be_disabled()
+    stage.get_by_role("button", name="Put the same question a second time").click()
+    expect(total).to_have_text("Second vote: 0 answers")
+    expect(phones[1].get_by_text("The second vote on this question")).to_be_visible()
+    phones[1].get_by_role("button", name="the past").click()
+    expect(total).to_have_text("Second vote: 1 answer")
+    assert counts.all_inner_texts() == ["100% → ?", "0% → ?"], "the first vote stays"
+    stage.get_by_role("button", name="No more answers").click()
+    expect(counts.nth(1)).to_have_text("0% → 1 · 100%")
+    expect(stage.locator(".gf-room-shift")).to_have_text(
+        "Largest shift, “the future”: 100% before, 0% after (2 and 1 answers)."
+    )
+    firsts = stage.locator(".gf-room-first .gf-room-bar").evaluate_all(
+        "all => all.map(one => one.style.width)"
+    )
+    assert firsts == ["100%", "0%"]
+    expect(stage.get_by_role("button", name="Put the same question a second time")).to_be_hidden()
     tab.goto("about:blank")
     phones[1].context.close()
     stage.goto(f"{app_url}/room?id=%3Cscript%3E")

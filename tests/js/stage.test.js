@@ -74,7 +74,7 @@ test("the right answer is marked once no more answers come", () => {
 
 test("a second vote says how far the right answer has moved, or else the one that moved most", () => {
   const room = { answers: ["a", "b", "c"], before: [2, 2, 0], counts: [1, 1, 6], open: false }
-  assert.equal(shifted(room, 1), "Right: 50% before, 13% after (4 and 8 answers).")
+  for (const right of [0, 1]) assert.equal(shifted(room, right), "Right: 50% before, 13% after (4 and 8 answers).")
   assert.equal(shifted(room, -1), "Largest shift, “c”: 0% before, 75% after (4 and 8 answers).")
   assert.equal(shifted({ ...room, counts: [4, 4, 0] }, -1), "No shift, “a”: 50% before, 50% after (4 and 8 answers).")
   assert.equal(shifted({ ...room, open: true }, -1), "")

@@ -72,7 +72,8 @@ def test_a_short_text_has_a_short_passage_and_one_of_a_few_characters_none() -> 
 def test_the_model_reads_all_before_a_character_as_far_as_its_context_reaches() -> None:
     model = loud(tiny(), seed=3, factor=4.0)  # a context of 8
     for lead, count in ((3, 3), (6, 9), (12, 4)):
-        ids = [Random(lead).randrange(11) for _ in range(lead + count)]
+        random = Random(lead)
+        ids = [random.randrange(11) for _ in range(lead + count)]
         found = model_log_p(model, Passage(0, tuple(ids[:lead]), tuple(ids[lead:])))
         assert found.shape == (count, 11)
         for i in range(count):

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
-from engine.errors import CorpusError, GlassformerError
+from engine.errors import GlassformerError
 from pages.output.sampling import held_out
 from pages.output.sampling.held_out import MODEL, Studied
 from runs.rooms import Question, Rooms
@@ -21,7 +21,6 @@ from ui.model_bar import Subject
 from ui.page_frame import View
 from ui.players.component import mounted
 from ui.stage.draw import way_to
-from ui.text.markdown import sentence
 from ui.text.tokens import show_characters
 
 TEXT = content.beside(__file__)
@@ -61,10 +60,7 @@ class Round:
 
 def draw(subject: Subject) -> None:
     """Draws what the room has guessed so far, and leads on."""
-    try:
-        found = held_out.studied(subject, held_out.seed_shown())
-    except CorpusError as error:
-        st.info(sentence(error), icon=":material/info:")
+    if (found := held_out.passage_shown(subject)) is None:
         return
     alphabet = tuple(subject.tokenizer.decode([i]) for i in range(subject.tokenizer.vocab_size))
     rooms, owner = session.rooms(), session.owner()

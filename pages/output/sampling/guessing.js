@@ -11,7 +11,7 @@ import { counted } from "../../../ui/assets/shared/numbers.js"
 import { saveTools } from "../../../ui/assets/shared/save.js"
 import { paint } from "../../../ui/assets/shared/theme.js"
 import { cell, lossBars } from "./guessing_draw.js"
-import { bounds, clock, filled, givenUp, guessed, guessesOf, mean, newGame, standardError, turnNats, verdict } from "./guessing_state.js"
+import { SURE, bounds, clock, filled, givenUp, guessed, guessesOf, mean, newGame, standardError, turnNats, verdict } from "./guessing_state.js"
 
 /**
  * What is sent.
@@ -68,6 +68,11 @@ function start(self) {
   clearInterval(self.timer)
   self.timer = setInterval(() => { if (self.root.isConnected) tick(self) }, TICK_MS)
   draw(self)
+  listen(self)
+}
+
+// What is typed next is a guess, whatever was pressed; a phone has the keys below.
+function listen(self) {
   if (self.input.getAttribute("inputmode") !== "none") self.input.focus({ preventScroll: true })
 }
 
@@ -102,6 +107,7 @@ function act(self, /** @type {import("./guessing_state.js").Game} */ game, guess
   const number = what === "right" ? last?.guesses ?? 0 : game.tried.length + 1
   if (game.at >= ids.length) return over(self)
   draw(self)
+  listen(self)
   write(self.said, filled(words[what], { character, number, most: self.most }))
 }
 
@@ -173,18 +179,17 @@ function means(self) {
 function drawResult(self) {
   const { data, game, result } = self, { words } = data, all = means(self), you = all[YOU], two = (/** @type {number} */ x) => x.toFixed(2)
   const ngram = NGRAMS.filter((name) => name in all).at(-1) ?? MODEL, many = counted(you.length, "character")
-  const { what, chance } = verdict(you, all[ngram])
-  const spread = 2 * standardError(you), second = what !== "few" ? what : Number.isFinite(spread) ? "few" : "single"
-  answerOver([
-    filled(words.claim, { you: mean(you).toFixed(1), ngram: words[ngram], reference: mean(all[ngram]).toFixed(1), model: mean(all[MODEL]).toFixed(1), characters: many }),
-    filled(words[second], { ngram: words[ngram], chance: (what === "few" ? spread : chance).toFixed(1) }),
-  ].join(" "))
+  const { what } = verdict(you, all[ngram]), chance = SURE * standardError(you), second = what === "few" && !Number.isFinite(chance) ? "single" : what
   const list = lossBars(filled(words.bars, { characters: many }), Object.entries(all).map(([name, nats]) => ({ name, title: words[name], nats: mean(nats) })))
   const legend = element("p", "gf-play-legend", words.mark), { lower, upper } = bounds(game.turns, data.alphabet.length, self.most)
   for (const name of [YOU, MODEL]) within(legend, "span", `gf-play-by-${name}`, words[name])
   const title = element("p", "gf-play-title", filled(words.bars, { characters: many }))
   const more = element("p", "gf-play-note", filled(words.bounds, { perplexity: Math.exp(mean(you)).toFixed(1), lower: two(lower), upper: two(upper) }))
   result.replaceChildren(legend, title, list, more)
+  answerOver([
+    filled(words.claim, { you: mean(you).toFixed(1), ngram: words[ngram], reference: mean(all[ngram]).toFixed(1), model: mean(all[MODEL]).toFixed(1), characters: many }),
+    filled(words[second], { ngram: words[ngram], chance: chance.toFixed(1) }),
+  ].join(" "), result)
 }
 
 /** Says how surprising one character was. */

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import streamlit as st
-
-from engine.errors import CorpusError
 from pages.output.sampling import held_out
 from studies.generation.guessing_game import GUESSES
 from ui import content, explain
@@ -12,7 +9,6 @@ from ui.figures import theme
 from ui.model_bar import Subject
 from ui.page_frame import View
 from ui.players.component import mounted
-from ui.text.markdown import sentence
 
 TEXT = content.beside(__file__)
 PLAYER = "you_game"
@@ -23,16 +19,12 @@ SAID = "say "  # begins the names of what the browser fills in
 
 def draw(subject: Subject) -> None:
     """Draws the game of a passage; the browser keeps the guesses to itself."""
-    seed = held_out.seed_shown()
-    try:
-        found = held_out.studied(subject, seed)
-    except CorpusError as error:
-        st.info(sentence(error), icon=":material/info:")
+    if (found := held_out.passage_shown(subject)) is None:
         return
     passage = found.passage
     alphabet = [subject.tokenizer.decode([i]) for i in range(subject.tokenizer.vocab_size)]
     data = {
-        "key": [*subject.key, found.source, seed],
+        "key": [*subject.key, found.source, held_out.seed_shown()],
         "alphabet": alphabet,
         "lead": "".join(alphabet[i] for i in passage.lead),
         "ids": list(passage.ids),
@@ -45,15 +37,12 @@ def draw(subject: Subject) -> None:
     mounted("guessing", styles=("shared/save", "shared/alphabet", "guessing"))(
         key=PLAYER, data=data, on_again_change=held_out.next_passage
     )
-    explain.answer(TEXT("waiting", minutes=SECONDS // 60, source=_named(found.source)))
+    source = TEXT[f"source {found.source}"]
+    explain.answer(TEXT("waiting", minutes=SECONDS // 60, source=source))
 
 
 def _said() -> list[str]:
     return [name.removeprefix(SAID) for name in TEXT if name.startswith(SAID)]
-
-
-def _named(source: str) -> content.Filled:
-    return TEXT[f"source {source}"] if f"source {source}" in TEXT else TEXT["source other"]
 
 
 PART = View("reader", TEXT, draw)

@@ -4,7 +4,7 @@
 
 const PRIOR = 0.5 // added to the count of each outcome (Krichevsky and Trofimov, 1981)
 const ENOUGH = 30 // characters, below which a mean says little
-const SURE = 2 // standard errors
+export const SURE = 2 // standard errors, beyond which chance is unlikely
 
 /** @typedef {{ guesses: number, right: boolean }} Turn how one character was guessed */
 /** @typedef {{ at: number, tried: number[], turns: Turn[] }} Game `tried` are the wrong guesses at the character `at` */

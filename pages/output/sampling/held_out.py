@@ -6,14 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
+import streamlit as st
 
 from engine.data import corpora
 from engine.data.tokenizers import Tokenizer
+from engine.errors import CorpusError
 from engine.model import Transformer
 from studies.generation.guessing_game import Passage, draw_passage, model_log_p, ngram_baselines
-from ui import memo, session, widgets
+from ui import content, memo, session, widgets
 from ui.model_bar import Subject
+from ui.text.markdown import sentence
 
+TEXT = content.beside(__file__)
+SOURCES = ("shakespeare", "python")
 SEED = "you_seed"  # of the passage, in the address
 MAX_SEED = 10_000
 LEAD, MOST = 100, 240  # characters: shown before the first guess, at least; guessed, at most
@@ -37,6 +42,20 @@ def studied(subject: Subject, seed: int) -> Studied:
     return _studied(subject.key, _source(subject), seed, subject.tokenizer, subject.model)
 
 
+def passage_shown(subject: Subject) -> Studied | None:
+    """Returns the passage of the address, and says where it is of a text that the model was not trained on;
+    None, with a sentence, where there is none.
+    """
+    try:
+        found = studied(subject, seed_shown())
+    except CorpusError as error:
+        st.info(sentence(error), icon=":material/info:")
+        return None
+    if found.source != subject.corpus:
+        st.caption(TEXT[f"scored on {found.source}"])
+    return found
+
+
 def seed_shown() -> int:
     """Returns the seed of the address."""
     return widgets.url_index(SEED, MAX_SEED) or 0
@@ -49,7 +68,7 @@ def next_passage() -> None:
 
 def _source(subject: Subject) -> str:
     """The text that the model was trained on, if it is here, else the one that always is."""
-    wanted = subject.corpus or "shakespeare"
+    wanted = subject.corpus if subject.corpus in SOURCES else "shakespeare"
     return "python" if wanted == "shakespeare" and corpora.shakespeare_path() is None else wanted
 
 

@@ -150,7 +150,13 @@ def test_another_question_or_passage_begins_at_the_first_character(rooms: Rooms)
     assert rooms.mine("this-browser") is None
 
 
-@carried
-def test_a_model_of_pieces_is_refused() -> None:
-    page = opened(model=REAL)
-    assert "tokens are not single characters" in helpers.said(page, "info")
+@pytest.mark.parametrize("model", ["task-modular", pytest.param(REAL, marks=carried)])
+def test_a_model_of_problems_or_pieces_is_refused(model: str) -> None:
+    assert "does not read running text in single characters" in helpers.said(opened(model=model), "info")
+
+
+@pytest.mark.usefixtures("nowhere")
+def test_without_the_models_text_another_is_guessed_and_that_is_said() -> None:
+    page = opened()
+    assert helpers.sent(page, "guessing")["key"][2] == "python"
+    assert "It is scored on the Python manual, which it was not trained on" in helpers.unescaped(page)

@@ -4,12 +4,14 @@
 import { within } from "./dom.js"
 
 /**
- * Shows a sentence in place of the page's answer, or the page's own again. What stands between ** is bold.
+ * Shows a sentence in place of the page's answer, or the page's own again; in a saved file, in a `place` of the caller's. What stands
+ * between ** is bold.
  * @param {string | null} sentence
+ * @param {Element | null} [place]
  */
-export function answerOver(sentence) {
-  const node = over(sentence !== null)
-  const paragraph = node && within(node, "p")
+export function answerOver(sentence, place = null) {
+  const node = over(sentence !== null) ?? place
+  const paragraph = node && sentence !== null ? within(node, "p") : null
   sentence?.split("**").forEach((part, i) => { if (paragraph) within(paragraph, i % 2 ? "strong" : "span", "", part) })
 }
 
@@ -22,5 +24,5 @@ export function htmlOver(html) {
 function over(/** @type {boolean} */ wanted) {
   document.querySelectorAll(".gf-answer-then").forEach((node) => node.remove())
   const answer = wanted && document.querySelector('[data-testid="stMain"] .st-key-answer')
-  return answer ? within(answer, "div", "gf-answer-then") : null
+  return answer ? within(answer, "div", "gf-answer-then") : null // there is none in a saved file
 }

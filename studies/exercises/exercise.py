@@ -74,10 +74,11 @@ class Exercise:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The judgement of an answer."""
+    """The judgement of an answer; `read` is False for what is no answer of the form that was asked for."""
 
     right: bool
     hint: str
+    read: bool = True
 
 
 def check(exercise: Exercise, given: object) -> Verdict:
@@ -87,7 +88,7 @@ def check(exercise: Exercise, given: object) -> Verdict:
         value = form.read(given)
     except ExerciseError as error:
         reason = str(error)
-        return Verdict(False, f"{reason[0].upper()}{reason[1:]}.")
+        return Verdict(False, f"{reason[0].upper()}{reason[1:]}.", read=False)
     if form.same(value, exercise.answer):
         return Verdict(True, RIGHT)
     for mistake in exercise.mistakes:

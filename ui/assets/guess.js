@@ -4,9 +4,14 @@
 
 import { button, element, within } from "./shared/dom.js"
 import { component } from "./shared/mount.js"
-import { ASKS, asks, declined, postpone, postponed, verdict } from "./guess_state.js"
+import { follow, note } from "./shared/progress.js"
+import { answered } from "./shared/progress_state.js"
+import { ASKS, asks, declined, MISSED, postpone, postponed, verdict } from "./guess_state.js"
 
-/** @typedef {{ id: string, none?: boolean, asked?: string, choices?: import("./guess_state.js").Choice[], right?: number, found?: string }} Data */
+/**
+ * `see` is another view that refutes a wrong guess; `again` what can be asked a minute later, as ./progress_watch.js takes it.
+ * @typedef {{ id: string, none?: boolean, asked?: string, choices?: import("./guess_state.js").Choice[], right?: number, found?: string, see?: { title: string, address: string }, again?: import("./shared/progress_state.js").Catalogue }} Data
+ */
 
 const LINE = ".st-key-question_line"
 
@@ -118,12 +123,20 @@ function answer(self, data, at) {
   self.state = "told"
   self.data = { id: data.id } // what was offered is answered
   tell(self, "seen")
-  const { word, text } = verdict(data.choices, data.right, at)
-  const mark = element("strong", at === data.right ? "gf-guess-holds" : "gf-guess-fails", `${word} `)
-  self.choices.replaceChildren()
+  const holds = at === data.right, { word, text } = verdict(data.choices, data.right, at)
+  note((held, day) => answered(held, "guesses", data.id, { right: holds }, day))
+  if (!holds) document.dispatchEvent(new CustomEvent(MISSED, { detail: { id: data.id, again: data.again } }))
+  const mark = element("strong", holds ? "gf-guess-holds" : "gf-guess-fails", `${word} `)
+  self.choices.replaceChildren(...(data.see && !holds ? [elsewhere(self, data.see)] : []))
   self.leave.replaceChildren(button("Close", "Close", () => close(self)))
   show(self, [mark, `${text} ${data.found}`])
 }
+
+/** A way to the view that refutes a wrong guess. */
+const elsewhere = (self, { title, address }) => button(`See it: ${title}`, `See it: ${title}`, () => {
+  close(self)
+  follow(address)
+})
 
 function remove(self) {
   self.size.disconnect()

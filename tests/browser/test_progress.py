@@ -5,6 +5,7 @@ along as a file, or forgotten.
 import json
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from studies.exercises.catalogue import TASKS, make
@@ -34,9 +35,14 @@ def given(page, answer: str) -> None:
     field.press("Enter")
 
 
+def guessed(page, choice: str) -> None:
+    page.click(".gf-guess-pill")
+    page.get_by_role("button", name=choice).click()
+    expect(page.locator(".gf-guess-said")).to_contain_text("Not quite.")
+
+
 def test_what_was_solved_and_guessed_returns_the_next_day_with_other_numbers(page, app_url, tmp_path) -> None:
     page.set_viewport_size({"width": 1280, "height": 720})
-    page.add_init_script(AT_ONCE)
     exercise = make("causal", 5)
     opened(page, app_url, "exercises?set=masks&exercise=causal&set_seed=5")
     expect(page.locator(".gf-progress-said")).to_contain_text(f"0 of {len(TASKS)} exercises solved")
@@ -45,20 +51,9 @@ def test_what_was_solved_and_guessed_returns_the_next_day_with_other_numbers(pag
     expect(page.locator(".gf-progress-said")).to_contain_text("The next question returns tomorrow.")
     page.wait_for_function(f"{HELD}.views?.includes('exercises/practise')")
 
-    # A wrong guess: what to look at, and, after a minute, the same idea with other numbers.
     visit.opened(page, f"{app_url}/attention?attention_view=scores")
-    page.click(".gf-guess-pill")
-    page.get_by_role("button", name="One key takes even more").click()
+    guessed(page, "One key takes even more")
     expect(page.locator(".gf-guess-said")).to_contain_text("look at the bars")
-    line = page.locator(".gf-watch-line")
-    page.wait_for_timeout(500)
-    expect(line).to_be_hidden()  # while the guess is read
-    page.get_by_role("button", name="Close", exact=True).click()
-    expect(line).to_contain_text("The same idea with other numbers")
-    line.get_by_role("button", name="Why √d").click()
-    expect(page).to_have_url(re.compile(r"/exercises\?.*exercise=spread"))
-    expect(line).to_be_hidden()
-    expect(page.locator(".gf-progress-said")).to_contain_text("0 of 1 guess right")
 
     # A day later: the wrong guess first, then what was solved, each with other numbers.
     page.add_init_script(LATER % 1)
@@ -66,7 +61,7 @@ def test_what_was_solved_and_guessed_returns_the_next_day_with_other_numbers(pag
     expect(page.locator(".gf-progress-head")).to_have_text("From last time: two questions")
     expect(page.locator(DUE)).to_have_text([GUESSES["width"].title, TASKS["causal"][0]])
     page.locator(DUE).nth(1).click()
-    expect(page).to_have_url(re.compile(r"exercise=causal&set_seed=(?!5\b)\d+"))
+    expect(page).to_have_url(re.compile(r"set=masks&set_seed=(?!5\b)\d+"))
     settled(page)
     seed = int(re.search(r"set_seed=(\d+)", page.url)[1])
     wrong = make("causal", seed).answer[0] + 1
@@ -114,5 +109,44 @@ def test_what_was_solved_and_guessed_returns_the_next_day_with_other_numbers(pag
     assert {kind: sorted(page.evaluate(HELD)[kind]) for kind in before} == {
         kind: sorted(each) for kind, each in before.items()
     }
-    page.get_by_role("button", name="Go on at scene 2").click()
+    page.get_by_role("button", name="Go on at 2").click()
     expect(page.locator(".gf-tour-where")).to_have_text(f"2 of {count}")
+
+
+def test_a_wrong_guess_leads_to_what_refutes_it_and_a_minute_later_to_its_like(page, app_url) -> None:
+    page.set_viewport_size({"width": 1280, "height": 720})
+    page.add_init_script(AT_ONCE)
+    visit.opened(page, f"{app_url}/attention?attention_view=mask")
+    guessed(page, "It stays about the same")
+    line = page.locator(".gf-watch-line")
+    expect(page.get_by_role("button", name="See it: Bug lab")).to_be_visible()
+    expect(line).to_be_hidden()  # while the guess is read
+    page.get_by_role("button", name="Close", exact=True).click()
+    expect(line).to_contain_text("The same idea with other numbers")
+    line.get_by_role("button", name=GUESSES["unmasked"].title).click()
+    expect(page).to_have_url(re.compile(r"/attention\?.*text=What"))
+    expect(line).to_be_hidden()
+    expect(page.locator(".gf-guess-choices button")).to_have_count(3)  # who asked for it need not press again
+    page.get_by_role("button", name="It stays about the same").click()
+    page.get_by_role("button", name="See it: Bug lab").click()
+    expect(page).to_have_url(re.compile(r"/bugs\?.*fault=no_mask"))
+
+
+@visit.needs_axe
+@pytest.mark.exhaustive
+def test_nothing_is_wrong_with_it_for_a_reader_of_screens(page, app_url) -> None:
+    held = {"right": 0, "wrong": 1, "day": 1, "step": 0, "due": 2, "missed": True, "seeds": [], "last": None}
+    kept = {"exercises": {"causal": held}, "guesses": {}, "views": [], "scenes": {"ten-minutes": [0]}}
+    opened(page, app_url, "exercises")
+    page.evaluate("(text) => localStorage.setItem('glassformer-progress', text)", json.dumps(kept))
+    for where, panel in {
+        "exercises": DUE,
+        "courses": ".gf-mark:visible",
+        "?home_view=living&course=ten-minutes&scene=1": ".gf-tour-again button",
+    }.items():
+        opened(page, app_url, where)
+        page.locator(panel).first.wait_for()
+        assert visit.violations(page) == [], where
+        visit.shown_in(page, "dark")
+        assert visit.violations(page, "color-contrast") == [], where
+        visit.shown_in(page, "light")

@@ -1,5 +1,6 @@
 // What a browser notes of a person's progress: when a question returns, what a file may bring, and what stands in the store.
 import assert from "node:assert/strict"
+import { readdirSync, readFileSync } from "node:fs"
 import { beforeEach, test } from "node:test"
 
 import {
@@ -111,6 +112,7 @@ test("a guess without an exercise returns at another setting each time", () => {
   const at = () => target(held, catalogue, "guesses", "mask", DAY).address
   answered(held, "guesses", "mask", { right: false }, DAY)
   assert.equal(at(), "./attention?text=a")
+  assert.deepEqual(questions(held, catalogue, DAY + 1).map((one) => one.guess), ["mask"])
   answered(held, "guesses", "mask", { right: true }, DAY + 1)
   assert.equal(at(), "./attention?text=b")
   assert.equal(target(held, catalogue, "guesses", "gone", DAY), null)
@@ -319,4 +321,19 @@ test("a day is the visitor's own, from midnight to midnight", () => {
   assert.equal(store.today(new Date(2026, 10, 29, 23, 59)), morning)
   assert.equal(store.today(new Date(2026, 10, 30, 0, 0)), morning + 1)
   assert.equal(store.today(new Date(2027, 2, 29)) - store.today(new Date(2027, 2, 27)), 2, "over a change of the clocks")
+})
+
+test("every shelf of a browser is exported and forgotten", () => {
+  const names = (/** @type {string} */ path) => readFileSync(path, "utf-8").match(/(?<=")glassformer-[a-z-]+(?=")/g) ?? []
+  const covered = new Set(names("ui/assets/shared/progress.js")), files = ["ui/assets", "pages"].flatMap((folder) => readdirSync(folder, { recursive: true }).map((file) => `${folder}/${file}`).filter((file) => file.endsWith(".js")))
+  assert.ok(files.length > 50 && covered.size > 3)
+  for (const file of files) for (const name of names(file)) assert.ok(covered.has(name), `${name} of ${file} is not in FURTHER`)
+})
+
+test("a guess that somebody goes to is expected once", () => {
+  browser()
+  Object.assign(globalThis, { location: new URL("http://here/exercises?course=ten&scene=1"), history: { pushState: (_, __, url) => { globalThis.location = new URL(url) } }, dispatchEvent: () => true, PopStateEvent: Event })
+  store.follow("./attention?text=a", "mask")
+  assert.deepEqual([store.wants("width"), store.wants("mask"), store.wants("mask")], [false, true, false])
+  assert.equal(globalThis.location.search, "?text=a&course=ten&scene=1", "a course goes along")
 })

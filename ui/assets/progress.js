@@ -74,8 +74,8 @@ function draw(self) {
 }
 
 /** @param {import("./shared/progress_state.js").Question} question */
-export function item({ title, why, address }) {
-  const made = element("li"), link = button(title, `${title}, ${why}`, () => follow(address))
+export function item({ title, why, address, guess }) {
+  const made = element("li"), link = button(title, `${title}, ${why}`, () => follow(address, guess))
   made.append(link, element("span", "gf-progress-why", why))
   return made
 }

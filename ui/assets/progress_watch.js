@@ -68,7 +68,7 @@ function offer(self) {
   if (!to) return pass(self)
   const go = button(to.title, `${to.title}: a question of the same kind`, () => {
     pass(self)
-    follow(to.address)
+    follow(to.address, to.guess)
   })
   const said = element("p", "", "Your guess was wrong a minute ago. The same idea with other numbers:")
   self.line.replaceChildren(said, go, button("Not now", "Not now", () => pass(self)))

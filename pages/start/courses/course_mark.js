@@ -29,7 +29,7 @@ function draw(self) {
   write(self.said, seen === count ? "all scenes seen" : `${seen} of ${count} seen`)
   self.on.hidden = next < 1
   write(self.on, `Go on at ${next + 1}`)
-  self.on.setAttribute("aria-label", `Go on at scene ${next + 1}`)
+  self.on.setAttribute("aria-label", `Go on at ${next + 1}, the first scene after those that you have seen`)
 }
 
 export default component({ create, update })

@@ -19,6 +19,7 @@ export const CHANGED = "gf-progress" // said on the document when another progre
  */
 const FURTHER = [
   { name: "glassformer-guesses", most: 8, said: "gf-guesses" }, // guess_state.js
+  { name: "glassformer-before-after", most: 8192 }, // inventory_state.js
 ]
 const OF_THIS_TAB = ["glassformer-guess-later"]
 const LIMITS = Object.fromEntries(FURTHER.map(({ name, most }) => [name, most]))
@@ -88,9 +89,26 @@ export function forget() {
   for (const name of [CHANGED, ...FURTHER.map((one) => one.said)]) if (name) say(name)
 }
 
-/** Goes to the address of a question; a course that runs goes along. @param {string} address below the app's root */
-export function follow(address) {
+const PATIENCE_MS = 30_000 // for a page that is asked for
+export const WANTED = "gf-guess-wanted" // said on the document when somebody goes to a guess
+let wanted = { guess: "", until: 0 }
+
+/** Whether somebody has come for this guess, once. @param {string} guess */
+export function wants(guess) {
+  const come = wanted.guess === guess && Date.now() < wanted.until
+  if (come) wanted.guess = ""
+  return come
+}
+
+/**
+ * Goes to the address of a question; a course that runs goes along.
+ * @param {string} address below the app's root
+ * @param {string} [guess] what is to be guessed there
+ */
+export function follow(address, guess = "") {
+  wanted = { guess, until: Date.now() + PATIENCE_MS }
   const to = new URL(address, ROOT), here = new URL(location.href).searchParams
   for (const name of ["course", "scene"]) if (here.has(name)) to.searchParams.set(name, here.get(name) ?? "")
   visit(to)
+  if (guess) say(WANTED)
 }

@@ -14,7 +14,7 @@
  * @typedef {{ id: string, title: string, set: string, group: string }} Task
  * @typedef {{ id: string, title: string, task?: string, settings?: string[] }} Guessed
  * @typedef {{ exercises: Task[], guesses: Guessed[] }} Catalogue
- * @typedef {{ title: string, why: string, address: string }} Question
+ * @typedef {{ title: string, why: string, address: string, guess: string }} Question `guess`: where it is one again
  */
 
 export const DAYS = [1, 3, 7, 21] // from an answer to the return of its question, by its step
@@ -224,7 +224,7 @@ export function questions(held, catalogue, today) {
     if (!to || taken.has(to.about)) return []
     taken.add(to.about)
     const days = DAYS[item.step]
-    return [{ title: entry.title, address: to.address, why: item.missed ? "wrong last time" : days === 1 ? "after a day" : `after ${days} days` }]
+    return [{ title: entry.title, address: to.address, guess: to.guess, why: item.missed ? "wrong last time" : days === 1 ? "after a day" : `after ${days} days` }]
   })
 }
 
@@ -236,7 +236,7 @@ export function questions(held, catalogue, today) {
  * @param {Kind} kind
  * @param {string} id
  * @param {number} today
- * @returns {{ about: string, title: string, address: string } | null}
+ * @returns {{ about: string, title: string, address: string, guess: string } | null}
  */
 export function target(held, catalogue, kind, id, today) {
   const guess = kind === "guesses" ? catalogue.guesses.find((one) => one.id === id) : null
@@ -244,12 +244,12 @@ export function target(held, catalogue, kind, id, today) {
   if (task) {
     const seed = freshSeed(task.id, held.exercises.get(task.id), today)
     const query = new URLSearchParams({ exercises_view: "practise", exercises_on: "screen", set: task.set, exercise: task.id, set_seed: String(seed) })
-    return { about: task.id, title: task.title, address: `./exercises?${query}` }
+    return { about: task.id, title: task.title, address: `./exercises?${query}`, guess: "" }
   }
   if (!guess?.settings?.length) return null
   const { right = 0, wrong = 0 } = held.guesses.get(id) ?? {}
   const at = Math.max(0, right + wrong - 1) % guess.settings.length
-  return { about: `guess ${id}`, title: guess.title, address: `./${guess.settings[at]}` }
+  return { about: `guess ${id}`, title: guess.title, address: `./${guess.settings[at]}`, guess: id }
 }
 
 /**

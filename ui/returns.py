@@ -40,7 +40,7 @@ def _at(view: str, *settings: str) -> tuple[str, ...]:
 _TEXTS = ("text=What+is+the+matter+with+my+lord", "text=The+king+is+dead,+long+live+the+king")
 _BUGS = "bugs?bugs_view=cost"
 GUESSES: Mapping[str, Return] = {
-    "width": Return("√d_k", "spread"),
+    "width": Return("Scores without √d_k", "spread"),
     "parts": Return(
         "Mask, scale or positions",
         settings=_at("attention?attention_view=switches", *_TEXTS),

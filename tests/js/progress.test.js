@@ -69,6 +69,9 @@ test("practising before the day, with numbers that were solved before, or beside
   answered(held, "exercises", "size", { right: true, seed: 9, helped: true }, DAY + 1)
   const item = held.exercises.get("size")
   assert.deepEqual([item.step, item.due, item.missed, item.seeds], [0, DAY + 2, false, [6, 5, 9]])
+  wrong(held, "size", DAY + 2)
+  answered(held, "exercises", "size", { right: true, seed: 10, helped: true }, DAY + 3)
+  assert.deepEqual([item.due, item.missed], [DAY + 4, true])
 })
 
 test("wrong guesses come first, then wrong answers, then the longest overdue", () => {
@@ -104,7 +107,16 @@ test("an exercise before its day leaves the guesses of its kind alone", () => {
   const held = nothing()
   answered(held, "guesses", "width", { right: false }, DAY)
   solved(held, { id: "spread", seed: 1, right: true, helped: false }, ["width"], DAY)
-  assert.deepEqual([held.guesses.get("width").missed, held.guesses.get("width").due], [true, DAY + 1])
+  const { missed, due, right: holds } = held.guesses.get("width")
+  assert.deepEqual([missed, due, holds], [true, DAY + 1, 0])
+})
+
+test("an exercise with numbers that were solved before answers no guess", () => {
+  const held = nothing()
+  right(held, "spread", DAY - 1, 8)
+  answered(held, "guesses", "width", { right: false }, DAY - 1)
+  solved(held, { id: "spread", seed: 8, right: true, helped: false }, ["width"], DAY)
+  assert.equal(held.guesses.get("width").missed, true)
 })
 
 test("a guess without an exercise returns at another setting each time", () => {
@@ -313,6 +325,9 @@ test("forgotten is everything, and a file brings it back beside what is here", (
   store.note((held) => seen(held, "tokens/bpe"))
   store.imported(file)
   assert.deepEqual([[...store.progress().views].sort(), kept.get("glassformer-guesses")], [["attention/heads", "tokens/bpe"], "off"])
+  kept.set("glassformer-guesses", "mine")
+  store.imported(file)
+  assert.equal(kept.get("glassformer-guesses"), "mine", "what is here stays")
   assert.throws(() => store.imported("{}"), Refused)
 })
 

@@ -70,7 +70,7 @@ function offer(self) {
     pass(self)
     follow(to.address, to.guess)
   })
-  const said = element("p", "", "Your guess was wrong a minute ago. The same idea with other numbers:")
+  const said = element("p", "", "A minute ago your guess was wrong. The same idea with other numbers:")
   self.line.replaceChildren(said, go, button("Not now", "Not now", () => pass(self)))
   self.line.hidden = false
 }

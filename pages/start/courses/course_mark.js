@@ -10,7 +10,7 @@ import { howFar } from "../../../ui/assets/shared/progress_state.js"
 function create(place, _, signal) {
   const root = within(place, "div", "gf-mark"), count = within(root, "div", "gf-mark-count"), said = within(count, "span", "gf-mark-said")
   const bar = within(within(count, "div", "gf-mark-bar"), "div")
-  const self = { root, bar, said, on: button("", "", () => self.trigger("scene", howFar(progress(), self.data.course, self.data.count).next)), data: null, trigger: (/** @type {string} */ _name, /** @type {any} */ _value) => {} }
+  const self = { root, bar, said, on: button("", "", () => self.trigger("scene", howFar(progress(), self.data.id, self.data.count).next)), data: null, trigger: (/** @type {string} */ _name, /** @type {any} */ _value) => {} }
   root.append(self.on)
   watch(() => draw(self), signal)
   return self
@@ -23,7 +23,7 @@ function update(self, data) {
 
 function draw(self) {
   if (!self.data) return
-  const { course, count } = self.data, { seen, next } = howFar(progress(), course, count)
+  const { id, count } = self.data, { seen, next } = howFar(progress(), id, count)
   self.root.hidden = !seen
   self.bar.style.width = `${(100 * seen) / count}%`
   write(self.said, seen === count ? "all scenes seen" : `${seen} of ${count} seen`)

@@ -59,7 +59,7 @@ def _mark(course: Course) -> None:
     """Draws how far this browser has come in a course, which it alone knows, and goes on from there."""
     result = mounted("course_mark", styles=("course_mark",))(
         key=f"mark_{course.id}",
-        data={"course": course.id, "count": len(course.scenes)},
+        data={"id": course.id, "count": len(course.scenes)},
         on_scene_change=lambda: None,
     )
     at = getattr(result, "scene", None)

@@ -13,6 +13,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from ui import (
     asgi_limits,
     live,
+    returns,
     server,
     session,
     site,
@@ -53,7 +54,10 @@ def route() -> None:
         draw_terms()
     draw_search()
     draw_stage()
+    watch = st.container(key="watch_place")
     chosen.run()
+    with watch:  # it notes the view that was drawn
+        returns.draw_watch()
     search_route.build_ahead()
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import streamlit as st
 
 from studies.guesses import Truth
-from ui import session, widgets
+from ui import returns, session, widgets
 from ui.content import Texts
 from ui.players.component import mounted
 from ui.tour import courses
@@ -92,7 +92,7 @@ def payload(name: str, wanted: bool, guess: Guess | None) -> dict[str, Any]:
         "choices": _told(guess.choices),
         "right": guess.right,
         "found": guess.outcome,
-    }
+    } | returns.after_wrong(name)
 
 
 def _told(choices: Sequence[Choice]) -> list[dict[str, str]]:

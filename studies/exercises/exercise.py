@@ -99,10 +99,11 @@ class Exercise:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The judgement of an answer."""
+    """The judgement of an answer; `read` is False for what is no answer of the form that was asked for."""
 
     right: bool
     hint: str
+    read: bool = True
 
 
 def check(question: Answerable, given: object) -> Verdict:
@@ -112,7 +113,7 @@ def check(question: Answerable, given: object) -> Verdict:
         value = form.read(given)
     except ExerciseError as error:
         reason = str(error)
-        return Verdict(False, f"{reason[0].upper()}{reason[1:]}.")
+        return Verdict(False, f"{reason[0].upper()}{reason[1:]}.", read=False)
     if form.same(value, question.answer):
         return Verdict(True, RIGHT)
     for mistake in question.mistakes:

@@ -2,6 +2,7 @@
 are there; who does not want to be asked is not asked.
 """
 
+import re
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from pages.lab.after import best_of_n, in_context_learning
 from studies.guesses import Truth
 from studies.tasks.attempts import COUNTS, Attempts, Votes
 from tests.pages import helpers
-from ui import content, guess
+from ui import content, guess, returns
 from ui.guess import Choice, Guess, payload
 from ui.models import FIRST_MODEL
 
@@ -48,6 +49,15 @@ PLACES = {
     "verified": "lab/after?after_view=aloud&aloud_mode=attempts",
     "mistake": "lab/faults?bugs_view=cost",
 }
+SEEN = re.compile(
+    r"\b(now|[Ss]ee|[Ll]ook|[Pp]ress|[Cc]ompare|Measure it|[Ss]how|Train it)\b"
+)  # what to look at
+ELSEWHERE = {
+    "dropout": "inside/feedforward?feedforward_view=dropout&dropout_shown=training",
+    "nudge": f"inside/shapes?shapes_view=backward&shapes_back=weight&model={FIRST_MODEL}",
+    "exchanged": "lab/after?after_view=context&context_learner=words",
+}
+SMALL = {"head": {"model": "timelapse"}}  # a model that is quick to measure
 MOST = {"asked": 150, "text": 60, "said": 150, "found": 210}  # letters: the line is slim
 
 
@@ -112,6 +122,7 @@ def test_every_guess(name: str, heard: list[dict[str, Any]], monkeypatch: pytest
         rows = said["choices"] if kind in ("text", "said") else [said]
         assert all(0 < len(row[kind]) <= most for row in rows), kind
         assert not any("**" in row[kind] or "](" in row[kind] for row in rows), "plain text"
+    assert returns.GUESSES[name].refuted or SEEN.search(said["found"]), "a wrong one learns what to look at"
     assert all(key in page.session_state for key in one.sets), "a guess sets controls that are there"
     for key, value in one.sets.items():
         page.session_state[key] = value
@@ -120,6 +131,35 @@ def test_every_guess(name: str, heard: list[dict[str, Any]], monkeypatch: pytest
     assert not page.exception
     for key, value in one.sets.items():
         assert page.session_state[key] == value, f"{key} keeps what the guess sets it to"
+
+
+LONG = {"exchanged"}  # SmolLM2 reads hundreds of prompts
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.exhaustive] if name in LONG else [])
+        for name, each in returns.GUESSES.items()
+        if each.settings
+    ],
+)
+def test_a_guess_that_returns_at_other_settings_asks_for_other_numbers(
+    name: str, heard: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted(monkeypatch, f"open/{name}")
+    numbers = []
+    for address in ("", *returns.GUESSES[name].settings):
+        page, _, view = (PLACES | ELSEWHERE)[name].partition("?")
+        heard.clear()
+        helpers.opened(
+            page, **(dict(parse_qsl(view)) | dict(parse_qsl(address.partition("?")[2])) | SMALL.get(name, {}))
+        )
+        if not heard or heard[0]["id"] != name:
+            pytest.skip(f"{name} needs what is not here")
+        assert "none" not in heard[0], address
+        numbers.append((heard[0]["asked"], str(heard[0]["choices"]), heard[0]["found"]))
+    assert len(set(numbers)) == len(numbers), numbers
 
 
 @pytest.mark.parametrize("asked", ["off", "OFF", "<b>"])
@@ -165,5 +205,5 @@ def test_what_is_offered_and_told(tmp_path: Path) -> None:
     assert payload("x", False, one) == {"id": "x"}
     assert payload("x", True, None) == {"id": "x", "none": True}
     rows = [{"text": "a of 4", "said": "a!"}, {"text": "c", "said": "so it is, 4"}]
-    told = {"id": "x", "asked": "what?", "choices": rows, "right": 1, "found": "3 of 4"}
-    assert payload("x", True, one) == told
+    told = {"id": "width", "asked": "what?", "choices": rows, "right": 1, "found": "3 of 4"}
+    assert payload("width", True, one) == told | returns.after_wrong("width")

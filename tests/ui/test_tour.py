@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.pages import helpers
 from tests.pages.stage import StageManager
-from ui import session, site
+from ui import returns, session, site
 from ui.model_text import LastText
 from ui.tour import bar, courses, names
 from ui.tour.courses import FOLDER, CourseError, parse, shelf
@@ -334,6 +334,11 @@ def test_back_to_before_the_course_ends_it_and_back_to_a_scene_shows_what_its_ad
     app.session_state["page_drawn"] = "tokens"
     del app.query_params["course"]
     assert told(helpers.ran(app)) is None and "course" not in app.query_params
+
+
+def test_questions_from_last_time_stand_before_the_first_scene_alone():
+    assert told(opened(course="ten-minutes", scene="1"))["again"] == returns.catalogue()
+    assert told(opened(course="ten-minutes", scene="2"))["again"] is None
 
 
 def test_the_browser_knows_the_address_of_every_scene():

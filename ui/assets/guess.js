@@ -2,13 +2,19 @@
 // Predict, then see: a button beside a view's question, and, once it is pressed, a line at the bottom of the window with
 // the question, the choices, and what came out. See ui/guess.py. It never opens by itself, and nothing waits for it.
 
-import { button, element, within } from "./shared/dom.js"
+import { button, element, running, within } from "./shared/dom.js"
 import { component } from "./shared/mount.js"
-import { ASKS, asks, declined, postpone, postponed, verdict } from "./guess_state.js"
+import { follow, note, WANTED, wants } from "./shared/progress.js"
+import { answered } from "./shared/progress_state.js"
+import { ASKS, asks, declined, MISSED, postpone, postponed, verdict } from "./guess_state.js"
 
-/** @typedef {{ id: string, none?: boolean, asked?: string, choices?: import("./guess_state.js").Choice[], right?: number, found?: string }} Data */
+/**
+ * `see` is another view that refutes a wrong guess; `again` what can be asked a minute later, as ./progress_watch.js takes it.
+ * @typedef {{ id: string, none?: boolean, asked?: string, choices?: import("./guess_state.js").Choice[], right?: number, found?: string, see?: { title: string, address: string }, again?: import("./shared/progress_state.js").Catalogue }} Data
+ */
 
 const LINE = ".st-key-question_line"
+const LOOK_MS = 100, LOOKS = 40 // at a page that is asked for
 
 function create(place, _, signal) {
   const root = within(place, "div", "gf-guess")
@@ -25,6 +31,8 @@ function create(place, _, signal) {
   /** @type {any} */
   const self = { root, strip, said, choices, leave, pill, size, data: null, state: "closed", about: "" }
   document.addEventListener(ASKS, () => stand(self), { signal })
+  document.addEventListener(WANTED, () => come(self), { signal })
+  signal.addEventListener("abort", () => clearTimeout(self.coming))
   strip.addEventListener("keydown", (event) => {
     if (event.key !== "Escape") return
     event.stopPropagation()
@@ -83,6 +91,18 @@ function update(self, /** @type {Data} */ data) {
   if (self.state !== "closed" && self.about !== data.id) close(self)
   stand(self)
   if (self.state === "waiting") resume(self)
+  else if (self.state === "closed" && wants(data.id)) open(self) // a question from last time
+}
+
+/** Somebody goes to a guess, which may be this one at another setting: then the server has nothing new to say of it. */
+function come(self, began = false, looks = LOOKS) {
+  clearTimeout(self.coming)
+  if (running()) began = true
+  else if (began || looks < LOOKS / 2) {
+    if (self.state === "closed" && wants(self.data.id)) open(self)
+    return
+  }
+  if (looks) self.coming = setTimeout(() => come(self, began, looks - 1), LOOK_MS)
 }
 
 function show(self, text) {
@@ -118,12 +138,20 @@ function answer(self, data, at) {
   self.state = "told"
   self.data = { id: data.id } // what was offered is answered
   tell(self, "seen")
-  const { word, text } = verdict(data.choices, data.right, at)
-  const mark = element("strong", at === data.right ? "gf-guess-holds" : "gf-guess-fails", `${word} `)
-  self.choices.replaceChildren()
+  const holds = at === data.right, { word, text } = verdict(data.choices, data.right, at)
+  note((held, day) => answered(held, "guesses", data.id, { right: holds }, day))
+  if (!holds) document.dispatchEvent(new CustomEvent(MISSED, { detail: { id: data.id, again: data.again } }))
+  const mark = element("strong", holds ? "gf-guess-holds" : "gf-guess-fails", `${word} `)
+  self.choices.replaceChildren(...(data.see && !holds ? [elsewhere(self, data.see)] : []))
   self.leave.replaceChildren(button("Close", "Close", () => close(self)))
   show(self, [mark, `${text} ${data.found}`])
 }
+
+/** A way to the view that refutes a wrong guess. */
+const elsewhere = (self, { title, address }) => button(`See it: ${title}`, `See it: ${title}`, () => {
+  close(self)
+  follow(address)
+})
 
 function remove(self) {
   self.size.disconnect()

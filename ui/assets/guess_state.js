@@ -8,14 +8,15 @@ import { browser, tab } from "./shared/shelf.js"
 const SHELF = "glassformer-guesses", OFF = "off"
 const LATER = "glassformer-guess-later" // of this tab: the views where somebody said "not now"
 export const ASKS = "gf-guesses" // said on the document when it changes
+export const MISSED = "gf-guess-missed" // and when a guess was wrong
 
 /** Whether somebody wants to be asked; at first, yes. */
 export const asks = () => browser.get(SHELF) !== OFF
 
 /** Nobody is asked on any page from now on, or again everybody who did not say so. @param {boolean} off */
 export function declined(off) {
-  browser.put(SHELF, off ? OFF : "")
-  if (!off) tab.put(LATER, "")
+  if (off) browser.put(SHELF, OFF)
+  else for (const [shelf, name] of /** @type {const} */ ([[browser, SHELF], [tab, LATER]])) shelf.drop(name)
   document.dispatchEvent(new Event(ASKS))
 }
 

@@ -2,7 +2,7 @@
 // What a saved view is made of, from the page's elements: words as plain markup, settings as they stand. See saving.js.
 
 // ui/view_file.py, which saves a view without a browser, reads these three here.
-export const CONTROLS = ["scrubber", "tokens", "guess", "follow", "search", "stage", "terms", "tour", "solved"] // components that are no figure
+export const CONTROLS = ["scrubber", "tokens", "guess", "follow", "search", "stage", "terms", "tour", "solved", "progress", "progress_watch", "course_mark"] // components that are no figure
 export const ASIDE = ["search_box", "stage_place", "page_line", "question_line", "own_model", "train_controls", "guess", "words", "code"] // containers whose words are not the view's
 export const MOST = 3145728 // characters of the frames of a training, beside the figures that are shown
 

@@ -5,6 +5,9 @@
 import { button, element, running, within, write } from "./shared/dom.js"
 import { revisit, visit } from "./shared/history.js"
 import { component } from "./shared/mount.js"
+import { note } from "./shared/progress.js"
+import { visited } from "./shared/progress_state.js"
+import { createAgain } from "./tour_again.js"
 import { createNotes } from "./tour_notes.js"
 import { ANSWER, FIGURE, QUESTION, arrows, chosen, leads, sceneAt, scrolledBy, stepped, writes } from "./tour_state.js"
 
@@ -18,7 +21,7 @@ function create(place, _, signal) {
   const root = element("section", "gf-tour", "", { "aria-label": "Guided course" })
   const self = { root, at: 0, part: FIGURE, aim: "", scene: "", drawn: "", shown: "", going: 0, revealing: 0, wanted: -1, tabbed: false, seen: false, data: null, asked: new Set() }
   const bar = within(root, "div", "gf-tour-bar")
-  const ask = element("div", "gf-tour-ask", "", { role: "dialog", hidden: "" }), notes = createNotes()
+  const ask = element("div", "gf-tour-ask", "", { role: "dialog", hidden: "" }), notes = createNotes(), returns = createAgain()
   const back = button("‹", "Previous scene", () => step(self, -1))
   const on = button("›", "Next scene", () => step(self, 1) || visit(self.data.end))
   const where = element("span", "gf-tour-where")
@@ -29,10 +32,10 @@ function create(place, _, signal) {
   const speaks = button("Notes", "Notes for the speaker", () => notes.press())
   const end = button("End", "End the course", () => visit(self.data.end))
   bar.append(back, where, on, said, away, question, speaks, end)
-  root.prepend(ask, notes.root)
+  root.prepend(ask, notes.root, returns.root)
   const style = document.head.appendChild(element("style"))
   new ResizeObserver(() => document.documentElement.style.setProperty("--gf-tour", `${bar.offsetHeight}px`)).observe(bar)
-  Object.assign(self, { bar, ask, notes, back, on, where, title, text, away, question, speaks, style })
+  Object.assign(self, { bar, ask, notes, returns, back, on, where, title, text, away, question, speaks, style })
   const options = { signal, capture: true }
   document.addEventListener("pointerdown", () => { self.tabbed = false }, options)
   for (const name of ["pointerdown", "touchmove", "wheel"]) document.addEventListener(name, () => clearTimeout(self.revealing), options)
@@ -188,6 +191,7 @@ function update(self, data) {
   self.question.hidden = !data.question
   self.speaks.hidden = !data.notes
   self.notes.write(data)
+  self.returns.write(data.course, data.away ? null : data.again)
   self.back.disabled = data.at === 0 && !data.question
   named(self)
   self.style.textContent = data.point
@@ -196,6 +200,7 @@ function update(self, data) {
   left(self)
   if (!fresh) return
   self.shown = data.scene
+  note((held) => visited(held, data.scene.split("/")[0], data.at))
   document.dispatchEvent(new Event("gf-rest")) // a pointer that lay elsewhere points at nothing here: ./stage_rest.js
   self.notes.root.hidden = true
   document.querySelector('[data-testid="stMain"]')?.scrollTo(0, 0) // where the scene before was scrolled to

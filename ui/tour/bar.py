@@ -16,6 +16,7 @@ from studies.weights.pretrained import sources
 from ui import (
     explain,
     model_text,
+    returns,
     session,
     site,
     widgets,
@@ -41,10 +42,9 @@ def draw_tour() -> None:
         mounted("tour", styles=("tour",))(key=KEY, data=_told(*now))
 
 
-def start(course: Course) -> None:
-    """Goes to its first scene."""
-    scene = course.scenes[0]
-    st.switch_page(scene.path, query_params=_query(course, 0))
+def start(course: Course, at: int = 0) -> None:
+    """Goes to its first scene, or to another, counted from 0."""
+    st.switch_page(course.scenes[at].path, query_params=_query(course, at))
 
 
 def missing(course: Course) -> list[str]:
@@ -100,6 +100,7 @@ def _told(course: Course, at: int) -> dict[str, Any]:
         "point": "" if away else scene.point,
         "away": entry.title if away and entry else "",
         "notes": scene.notes,
+        "again": None if at else returns.catalogue(),  # questions from last time, before the first scene
         "question": asks
         and {"asked": asks.text, "answers": list(asks.answers), "right": asks.right, "why": asks.why},
     }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import uuid
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
@@ -12,13 +14,26 @@ from streamlit.errors import StreamlitPageNotFoundError
 from studies.exercises.catalogue import LARGEST_SEED, SETS, TASKS, make
 from studies.exercises.exercise import Exercise, Verdict, check
 from studies.exercises.forms import Choice, Order, Pick
-from ui import content, explain, site, widgets
+from ui import content, explain, returns, site, widgets
 from ui.page_frame import View
 from ui.players.component import mounted
 
 TEXT = content.beside(__file__)
 SET, TASK, SEED = "set", "exercise", "set_seed"
-DOTS, GIVEN, SHOWN = "exercise_dots", "exercise_given", "exercise_shown"
+DOTS, GIVEN, SHOWN, ABOUT = "exercise_dots", "exercise_given", "exercise_shown", "exercise_about"
+
+
+@dataclass(frozen=True)
+class Given:
+    """An answer as it was given: to which exercise, and whether the solution was in sight. The browser notes
+    each `token` once.
+    """
+
+    task: str
+    seed: int
+    answer: Any
+    helped: bool
+    token: str
 
 
 def draw(line: DeltaGenerator) -> None:
@@ -30,6 +45,8 @@ def draw(line: DeltaGenerator) -> None:
         tasks = {id_: title for id_, (title, _) in SETS[name].tasks.items()}
         task = widgets.select(TEXT["exercise"], tasks, TASK, kind="list", width=280)
         seed = choose_seed()
+        if st.session_state.get(ABOUT) != (task, seed):  # however one came to it
+            st.session_state.update({ABOUT: (task, seed), SHOWN: False})
         # Streamlit's own: a link to an exercise must not open its answer.
         shown = st.toggle(TEXT["show"], key=SHOWN, help=TEXT["shows"])
     exercise = make(task, seed)
@@ -39,6 +56,7 @@ def draw(line: DeltaGenerator) -> None:
         if shown:
             with st.container(border=True):
                 st.markdown("\n".join(f"{place}. {step}" for place, step in enumerate(exercise.steps, 1)))
+        returns.draw_progress(returns=True)
     with right:
         _dots(exercise)
         _onward(exercise)
@@ -56,7 +74,7 @@ def _follow(chosen: Any) -> None:
 
 def _go(task: str) -> None:
     name = next(name for name, one in SETS.items() if task in one.tasks)
-    st.session_state.update({SET: name, TASK: task, SHOWN: False})
+    st.session_state.update({SET: name, TASK: task})
 
 
 def _asked(exercise: Exercise, tasks: list[str]) -> None:
@@ -68,7 +86,8 @@ def _asked(exercise: Exercise, tasks: list[str]) -> None:
         with st.container(horizontal=line, vertical_alignment="bottom"):
             given = _input(exercise, key)
             if st.form_submit_button(TEXT["check"], type="primary", key="exercise_check"):
-                st.session_state[GIVEN] = (exercise.id, exercise.seed, given)
+                helped = bool(st.session_state.get(SHOWN))
+                st.session_state[GIVEN] = Given(exercise.id, exercise.seed, given, helped, uuid.uuid4().hex)
     if verdict := _verdict(exercise):
         hint = content.Filled(verdict.hint)  # Markdown of ours
         explain.answer(TEXT("right" if verdict.right else "wrong", hint=hint))
@@ -79,8 +98,13 @@ def _asked(exercise: Exercise, tasks: list[str]) -> None:
 
 def _verdict(exercise: Exercise) -> Verdict | None:
     """Returns the verdict on the last answer, if it was to this exercise."""
-    task, seed, given = st.session_state.get(GIVEN, ("", 0, None))
-    return check(exercise, given) if (task, seed) == (exercise.id, exercise.seed) else None
+    given = _given(exercise)
+    return check(exercise, given.answer) if given else None
+
+
+def _given(exercise: Exercise) -> Given | None:
+    given: Given | None = st.session_state.get(GIVEN)
+    return given if given and (given.task, given.seed) == (exercise.id, exercise.seed) else None
 
 
 def _input(exercise: Exercise, key: str) -> Any:
@@ -101,9 +125,8 @@ def _input(exercise: Exercise, key: str) -> Any:
 
 
 def _dots(exercise: Exercise) -> None:
-    """Which exercises are solved: the browser keeps it."""
-    verdict = _verdict(exercise)
-    solved = verdict is not None and verdict.right
+    """Which exercises are solved: the browser keeps it, and gets the verdict to note."""
+    given, verdict = _given(exercise), _verdict(exercise)
     groups = [
         {
             "id": id_,
@@ -117,7 +140,16 @@ def _dots(exercise: Exercise) -> None:
         data={
             "groups": groups,
             "now": exercise.id,
-            "solved": {"id": exercise.id, "seed": exercise.seed} if solved else None,
+            "kin": returns.kin(exercise.id),
+            "answer": {
+                "id": exercise.id,
+                "seed": exercise.seed,
+                "right": verdict.right,
+                "helped": given.helped,
+                "token": given.token,
+            }
+            if given and verdict and verdict.read
+            else None,
         },
         on_chosen_change=lambda: None,
     )
@@ -152,7 +184,7 @@ def _onward(exercise: Exercise) -> None:
 
 
 def _again(seed: int) -> None:
-    st.session_state.update({SEED: seed % LARGEST_SEED + 1, SHOWN: False})
+    st.session_state[SEED] = seed % LARGEST_SEED + 1
 
 
 def _next(task: str) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from ui import content, explain
+from ui import content, explain, returns
 from ui.page_frame import View
+from ui.players.component import mounted
 from ui.text.markdown import safe
 from ui.tour import bar
 from ui.tour.courses import Course, shelf
@@ -25,6 +26,7 @@ def draw() -> None:
         for column, course in zip(st.columns(COLUMNS), listed[row : row + COLUMNS], strict=False):
             with column:
                 _card(course)
+    returns.draw_progress(returns=False)
     for problem in shelf().problems:
         st.warning(safe(problem))
 
@@ -45,8 +47,24 @@ def _card(course: Course) -> None:
         if lacking := bar.missing(course):
             several = len(lacking) > 1
             st.caption(TEXT("lacks several" if several else "lacks one", models=" and ".join(lacking)))
-        if st.button(TEXT["start"], key=f"start_{course.id}", icon=":material/play_arrow:", type="primary"):
-            bar.start(course)
+        with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
+            if st.button(
+                TEXT["start"], key=f"start_{course.id}", icon=":material/play_arrow:", type="primary"
+            ):
+                bar.start(course)
+            _mark(course)
+
+
+def _mark(course: Course) -> None:
+    """Draws how far this browser has come in a course, which it alone knows, and goes on from there."""
+    result = mounted("course_mark", styles=("course_mark",))(
+        key=f"mark_{course.id}",
+        data={"id": course.id, "count": len(course.scenes)},
+        on_scene_change=lambda: None,
+    )
+    at = getattr(result, "scene", None)
+    if isinstance(at, int) and not isinstance(at, bool) and 0 <= at < len(course.scenes):
+        bar.start(course, at)
 
 
 VIEW = View("courses", TEXT, draw, needs_model=False)

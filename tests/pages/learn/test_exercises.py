@@ -1,6 +1,7 @@
 """The page of exercises, and the rows of docs/teaching.md that lead to it."""
 
 import re
+from typing import Any
 from urllib.parse import parse_qsl
 
 import pytest
@@ -51,6 +52,32 @@ def test_an_answer_is_judged_with_the_hint_of_its_mistake() -> None:
     assert "**Right**: that is correct." in said(page)
     page = answered(page, "a horse")
     assert any("is not a number" in one for one in said(page))
+
+
+def noted(page: AppTest) -> dict[str, Any] | None:
+    answer: dict[str, Any] | None = helpers.sent(page, "_solved")["answer"]
+    return answer
+
+
+def test_the_browser_is_sent_each_answer_once_to_note_it() -> None:
+    page = opened(set="masks", exercise="causal", set_seed="5")
+    assert noted(page) is None
+    first = noted(answered(page, "7"))
+    assert first is not None
+    assert {**first, "token": ""} == {"id": "causal", "seed": 5, "right": False, "helped": False, "token": ""}
+    assert noted(helpers.ran(page)) == first, "the same answer again"
+    assert noted(answered(page, "a horse")) is None, "what cannot be read is no wrong answer"
+    page.toggle(key="exercise_shown").set_value(True).run()
+    right = noted(answered(page, f"{make('causal', 5).answer[0]:.0f}"))
+    assert right is not None and right["right"] and right["helped"] and right["token"] != first["token"]
+    page.button(key="exercise_again").click().run()
+    assert noted(page) is None and page.toggle(key="exercise_shown").value is False
+
+
+def test_what_returns_as_an_exercise_is_sent_with_it() -> None:
+    assert helpers.sent(opened(set="attention", exercise="spread"), "_solved")["kin"] == ["width"]
+    sent = helpers.sent(opened(), "_progress")
+    assert sent["returns"] and sent["count"] == len(TASKS) == len(sent["catalogue"]["exercises"])
 
 
 def test_show_me_shows_each_step_of_the_way() -> None:

@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -160,6 +161,18 @@ def test_the_page_lists_every_course_and_starts_one(monkeypatch):
     monkeypatch.setattr(bar, "start", started.append)
     page.button(key="start_ten-minutes").click().run()
     assert started == [ten]
+
+
+@pytest.mark.parametrize(
+    ("sent", "gone"),
+    [(4, 4), (0, 0), (9, None), (-1, None), ("4", None), (True, None), (4.0, None), (None, None)],
+)
+def test_a_course_goes_on_at_a_scene_that_it_has(sent, gone, monkeypatch):
+    started = []
+    monkeypatch.setattr(bar, "start", lambda course, at=0: started.append((course.id, at)))
+    monkeypatch.setattr(courses, "mounted", lambda *_, **__: lambda **_: SimpleNamespace(scene=sent))
+    courses._mark(COURSES["ten-minutes"])
+    assert started == ([] if gone is None else [("ten-minutes", gone)])
 
 
 KEPT = ROOT / "checkpoints"

@@ -10,18 +10,27 @@ function shelf(storage) {
     /** @param {string} name */
     get(name) {
       try {
-        return storage().getItem(name) ?? held.get(name) ?? ""
+        return held.get(name) ?? storage().getItem(name) ?? ""
       } catch {
         return held.get(name) ?? ""
       }
     },
     /** @param {string} name @param {string} text */
     put(name, text) {
-      held.set(name, text)
       try {
         storage().setItem(name, text)
+        held.delete(name) // another tab may change it, or forget it
       } catch {
-        // held in this page only
+        held.set(name, text)
+      }
+    },
+    /** @param {string} name */
+    drop(name) {
+      held.delete(name)
+      try {
+        storage().removeItem(name)
+      } catch {
+        // nothing was kept
       }
     },
   }

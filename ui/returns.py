@@ -1,7 +1,7 @@
 """Questions that return: which guess has an exercise of its kind, and which is made again at other settings.
 
 A browser notes by itself what was solved, guessed and seen, and when it is due
-(ui/assets/shared/progress.js); from here it only learns what there is.
+(ui/assets/shared/progress_store.js); from here it only learns what there is.
 """
 
 from __future__ import annotations

@@ -267,7 +267,7 @@ function browser(broken = false) {
   Object.assign(globalThis, { localStorage: shelf(), sessionStorage: shelf(), document: new EventTarget(), addEventListener: page.addEventListener.bind(page) })
   return { kept: globalThis.localStorage.kept, page }
 }
-const store = await import("../../ui/assets/shared/progress.js")
+const store = await import("../../ui/assets/shared/progress_store.js")
 beforeEach(() => { browser(); store.forget() })
 
 test("another tab's notes are read before one's own are written", () => {
@@ -340,7 +340,7 @@ test("a day is the visitor's own, from midnight to midnight", () => {
 
 test("every shelf of a browser is exported and forgotten", () => {
   const names = (/** @type {string} */ path) => readFileSync(path, "utf-8").match(/(?<=")glassformer-[a-z-]+(?=")/g) ?? []
-  const covered = new Set(names("ui/assets/shared/progress.js")), files = ["ui/assets", "pages"].flatMap((folder) => readdirSync(folder, { recursive: true }).map((file) => `${folder}/${file}`).filter((file) => file.endsWith(".js")))
+  const covered = new Set(names("ui/assets/shared/progress_store.js")), files = ["ui/assets", "pages"].flatMap((folder) => readdirSync(folder, { recursive: true }).map((file) => `${folder}/${file}`).filter((file) => file.endsWith(".js")))
   assert.ok(files.length > 50 && covered.size > 3)
   for (const file of files) for (const name of names(file)) assert.ok(covered.has(name), `${name} of ${file} is not in FURTHER`)
 })

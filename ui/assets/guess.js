@@ -4,7 +4,7 @@
 
 import { button, element, running, within } from "./shared/dom.js"
 import { component } from "./shared/mount.js"
-import { follow, note, WANTED, wants } from "./shared/progress.js"
+import { follow, note, WANTED, wants } from "./shared/progress_store.js"
 import { answered } from "./shared/progress_state.js"
 import { ASKS, asks, declined, MISSED, postpone, postponed, verdict } from "./guess_state.js"
 

@@ -5,7 +5,7 @@
 
 // What the components share is fetched at once, beside a component's own module, and not one after the other as the imports
 // in them would have it. A failure is the component's to tell.
-const SHARED = ["colours", "csv", "dom", "keys", "mount", "numbers", "picture", "play", "progress", "progress_state", "save", "shelf", "shots", "theme"]
+const SHARED = ["colours", "csv", "dom", "keys", "mount", "numbers", "picture", "play", "progress_state", "progress_store", "save", "shelf", "shots", "theme"]
 for (const name of SHARED) import(`./shared/${name}.js`).catch(() => {})
 // At once: Streamlit may have written an address without it by the time that the stage's own module is here.
 if (new URL(location.href).searchParams.get("stage") === "1") document.documentElement.dataset.gfStaged = ""

@@ -4,7 +4,7 @@
 
 import { button, element, within, write } from "./shared/dom.js"
 import { component } from "./shared/mount.js"
-import { empty, exported, follow, forget, imported, progress, today, watch } from "./shared/progress.js"
+import { empty, exported, follow, forget, imported, progress, today, watch } from "./shared/progress_store.js"
 import { AT_ONCE, MOST_FILE, nextDay, questions, Refused } from "./shared/progress_state.js"
 import { download } from "./shared/save.js"
 import { heading, ledger, upcoming } from "./progress_words.js"

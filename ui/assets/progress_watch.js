@@ -4,7 +4,7 @@
 
 import { button, element, within } from "./shared/dom.js"
 import { component } from "./shared/mount.js"
-import { follow, note, progress, today } from "./shared/progress.js"
+import { follow, note, progress, today } from "./shared/progress_store.js"
 import { seen, target } from "./shared/progress_state.js"
 import { MISSED } from "./guess_state.js"
 

@@ -5,7 +5,7 @@
 import { button, element, running, within, write } from "./shared/dom.js"
 import { revisit, visit } from "./shared/history.js"
 import { component } from "./shared/mount.js"
-import { note } from "./shared/progress.js"
+import { note } from "./shared/progress_store.js"
 import { visited } from "./shared/progress_state.js"
 import { createAgain } from "./tour_again.js"
 import { createNotes } from "./tour_notes.js"

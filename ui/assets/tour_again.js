@@ -2,7 +2,7 @@
 // Before the first scene of a course: questions from last time, where some are due. A small panel above the bar, never on a stage.
 
 import { button, element, within, write } from "./shared/dom.js"
-import { progress, today } from "./shared/progress.js"
+import { progress, today } from "./shared/progress_store.js"
 import { AT_ONCE, questions } from "./shared/progress_state.js"
 import { item } from "./progress.js"
 import { heading } from "./progress_words.js"

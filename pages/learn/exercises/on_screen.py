@@ -68,7 +68,7 @@ def choose_seed() -> int:
 
 def _follow(chosen: Any) -> None:
     """A dot was pressed."""
-    if chosen in TASKS:
+    if isinstance(chosen, str) and chosen in TASKS:  # a forged message may hold anything
         _go(chosen)
 
 

@@ -4,7 +4,7 @@
 
 import { button, element, within, write } from "../../../ui/assets/shared/dom.js"
 import { component } from "../../../ui/assets/shared/mount.js"
-import { note, progress, today, watch } from "../../../ui/assets/shared/progress.js"
+import { note, progress, today, watch } from "../../../ui/assets/shared/progress_store.js"
 import { isDue, solved } from "../../../ui/assets/shared/progress_state.js"
 
 /** @typedef {{ id: string, title: string, tasks: { id: string, title: string }[] }} Group */

@@ -4,7 +4,7 @@
 
 import { button, within, write } from "../../../ui/assets/shared/dom.js"
 import { component } from "../../../ui/assets/shared/mount.js"
-import { progress, watch } from "../../../ui/assets/shared/progress.js"
+import { progress, watch } from "../../../ui/assets/shared/progress_store.js"
 import { howFar } from "../../../ui/assets/shared/progress_state.js"
 
 function create(place, _, signal) {

@@ -24,11 +24,8 @@ MAX_SECONDS = 2 * 3600  # without a question or an answer, after which a room is
 QUIET_SECONDS = 300  # likewise; a room in which nobody ever answered then gives way to another of its address
 MAX_TEXT, MAX_ANSWER = 200, 80  # characters
 FEWEST, MOST = 2, 5  # answers to choose from
-MAX_PASSAGE, MAX_ALPHABET, MAX_PAST = (
-    600,
-    256,
-    500,
-)  # characters: before the next one, to choose from, asked for
+MAX_PASSAGE, MAX_ALPHABET = 600, 256  # characters: before the next, and to choose it from
+MAX_PAST = 500  # characters in a row whose answers are remembered
 _ID = re.compile(r"[A-Za-z0-9_-]{16}")  # what secrets.token_urlsafe(12) makes
 
 

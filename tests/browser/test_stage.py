@@ -186,7 +186,7 @@ def test_one_clicker_leads_through_question_answer_and_figure_and_the_same_way_b
         shows(stage, *place)
     popup.value.keyboard.press("PageUp")
     shows(stage, 4, "question")
-    expect(stage.get_by_role("button", name="Show the answer")).to_have_text("\u203a")
+    expect(stage.get_by_role("button", name="Show the answer")).to_be_visible()
     popup.value.keyboard.press("1")
     shows(stage, 4, "answer")
     expect(stage.locator(".gf-tour-why")).to_contain_text("Not quite. Nothing in its arithmetic")
@@ -319,7 +319,7 @@ def test_the_room_answers(stage, tab, app_url, browser) -> None:
     expect(total).to_have_text("Second vote: 1 answer")
     assert counts.all_inner_texts() == ["100% → ?", "0% → ?"], "the first vote stays"
     stage.get_by_role("button", name="No more answers").click()
-    expect(counts.nth(1)).to_have_text("0% → 1 · 100%")
+    expect(counts.nth(1)).to_have_text("0% → 100%")
     expect(stage.locator(".gf-room-shift")).to_have_text(
         "Largest shift, “the future”: 100% before, 0% after (2 and 1 answers)."
     )

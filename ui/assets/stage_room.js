@@ -114,13 +114,13 @@ function show(self) {
   self.live.classList.toggle("open", room.open)
   // Bars that grow while people vote tell those who have not.
   bars(room.open ? room.counts.map(() => 0) : room.counts).forEach(({ count, share }, i) => {
-    const row = self.rows[i], counted = `${count} · ${percent(share)}`
+    const row = self.rows[i]
     write(row.label, `${LETTERS[i]}  ${room.answers[i]}${i === right ? " ✓" : ""}`)
     row.row.classList.toggle("right", i === right)
     row.bar.style.width = `${100 * share}%`
     row.first.hidden = !second
     if (second) row.was.style.width = `${100 * before[i].share}%`
-    write(row.count, second ? `${percent(before[i].share)} → ${room.open ? "?" : counted}` : room.open ? "" : counted)
+    write(row.count, second ? `${percent(before[i].share)} → ${room.open ? "?" : percent(share)}` : room.open ? "" : `${count} · ${percent(share)}`)
   })
   write(self.why, right < 0 ? "" : self.given.why)
   const all = room.counts.reduce((sum, n) => sum + n, 0)

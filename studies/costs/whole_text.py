@@ -35,16 +35,20 @@ class Timing:
     """Seconds of one layer's scores, mask, softmax and weighted sum, by the length of the text."""
 
     seconds: dict[int, float]
+    window: int = 0  # of the model; 0 for none
 
     @property
     def longest(self) -> int:
         return max(self.seconds)
 
     def at(self, tokens: int) -> float:
-        """Returns the measured seconds; beyond the longest text these in proportion to T²."""
+        """Returns the measured seconds; beyond the longest text these in proportion to T², and beyond the
+        window to T.
+        """
         if tokens in self.seconds:
             return self.seconds[tokens]
-        return self.seconds[self.longest] * (tokens / self.longest) ** 2
+        reach = min(tokens, max(self.window, self.longest)) if self.window else tokens
+        return self.seconds[self.longest] * (tokens / self.longest) * (reach / self.longest)
 
     @property
     def doubled(self) -> float:
@@ -71,7 +75,7 @@ def timing(config: ResolvedConfig, lengths: tuple[int, ...], parts: Parts = HEAL
         for length in lengths:
             measured[length] = min(measured[length], _seconds(mixer, length))
             yield Progress(done, ROUNDS)
-    return Timing(measured)
+    return Timing(measured, config.window)
 
 
 @torch.inference_mode()

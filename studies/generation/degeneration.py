@@ -6,7 +6,7 @@ than what people write, and soon a loop; their text is as surprising as a sample
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -74,18 +74,20 @@ def compare(
     width: int,
     seed: int,
     author: Sequence[int] = (),
+    ends: Collection[int] = (),
 ) -> Steps[Compared]:
     """Continues a prompt by `length` tokens with a beam of `width` and by sampling, with a progress after
-    each step; `author` is how it goes on in the text it is from. All must fit into the context.
+    each step; `author` is how it goes on in the text it is from, `ends` are tokens that end a text. All of it
+    must fit into the context.
     """
-    searching = beam_search(model, prompt, length, width)
+    searching = beam_search(model, prompt, length, width, stop=ends)
     try:
         while True:
             step = next(searching)
             yield Progress(step.done, step.total + 1)
     except StopIteration as end:
         beam = end.value
-    drawn, _ = sampled(model, prompt, length, SampleConfig(temperature=1.0, seed=seed))
+    drawn, _ = sampled(model, prompt, length, SampleConfig(temperature=1.0, seed=seed), ends)
 
     def continued(tokens: Sequence[int]) -> Continuation:
         return Continuation(tokenizer.decode(list(tokens)), surprises(model, prompt, tokens))

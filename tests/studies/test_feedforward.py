@@ -18,6 +18,7 @@ from engine.recording import record
 from studies.costs.block import block, block_of, gate_paid, known, shares
 from studies.costs.ledger import ledger
 from studies.feedforward import activation_functions, neurons
+from studies.feedforward.linearity import midpoints
 from studies.feedforward.neurons import Scan
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, some_tokens, tiny
@@ -241,3 +242,12 @@ def test_gates_and_the_share_of_a_network():
     gpt2, llama = found["GPT-2 small (published)"], found["LLaMA-2 7B (published)"]
     assert (gpt2.times, gpt2.gated, gpt2.block.total) == (4.0, False, 7_087_872)
     assert llama.gated and llama.block.feedforward == 3 * 4096 * 11_008
+
+
+def test_attention_with_held_weights_is_linear_and_a_network_is_not() -> None:
+    model = loud(tiny(n_layers=2))
+    off = midpoints(model, record(model, [1, 2, 3, 4, 5]))
+    assert off.attention is not None and off.attention < 1e-6
+    assert off.feedforward is not None and off.feedforward > 0.01
+    model = loud(tiny(n_layers=1, ffn="none"))
+    assert midpoints(model, record(model, [1, 2, 3])).feedforward is None

@@ -42,7 +42,7 @@ def draw(subject: Subject) -> None:
         what = widgets.select(TEXT["show"], [*DRAWN, WITHOUT], "feedforward_drawn")
         if what == WITHOUT:
             with left:
-                without_the_network.draw()
+                without_the_network.draw(subject)
             return
         chosen = widgets.select_several(
             TEXT["functions"],

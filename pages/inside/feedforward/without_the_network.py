@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from engine.slices import seed_median
 from studies.experiments.no_feedforward import (
     KINDS,
     SEEDS,
@@ -22,9 +23,11 @@ from studies.experiments.no_feedforward import (
     shipped,
 )
 from studies.experiments.no_feedforward import TEXT as CORPUS
+from studies.feedforward.linearity import midpoints
 from ui import content, explain
 from ui.figures import specs as go
 from ui.figures.theme import colour
+from ui.model_bar import Subject
 from ui.players.plot import plot
 
 TEXT = content.beside(__file__)
@@ -33,15 +36,16 @@ SHADES: dict[Kind, tuple[str, int]] = {
     "attention": ("attention", 100),
     "deep attention": ("attention", 45),
 }
+STEPS = TEXT_RECIPE[1].steps
 WIDE = 0.26  # of a bar, in steps of the axis
 WORTH = 0.05  # nats that are a gain
 
 
-def draw() -> None:
+def draw(subject: Subject) -> None:
     """Draws the share of three tasks' problems that each kind of block solves, and its loss on a text."""
     runs = shipped()
-    found = ends(runs)
-    shares = {(each.task, each.kind): each.solved for each in found}
+    each_end = ends(runs)
+    shares = {(each.task, each.kind): each.solved for each in each_end}
     rows = [
         TEXT(
             "alt row",
@@ -57,7 +61,7 @@ def draw() -> None:
         key="feedforward_without",
         height=370,
         name="without-feed-forward",
-        alt=TEXT("alt", rows=content.Filled("; ".join(rows)), **_losses(found)),
+        alt=TEXT("alt", rows=content.Filled("; ".join(rows)), **_losses(each_end)),
         data=pd.DataFrame(
             [
                 {
@@ -72,26 +76,39 @@ def draw() -> None:
             ]
         ),
     )
-    explain.answer(answer(found))
+    explain.answer(answer(each_end))
     model, _ = TEXT_RECIPE
-    st.caption(TEXT("seeds", seeds=len(SEEDS), blocks=model.n_layers, width=model.d_model, times=TIMES))
+    st.caption(
+        TEXT(
+            "seeds",
+            seeds=len(SEEDS),
+            blocks=model.n_layers,
+            width=model.d_model,
+            times=TIMES,
+            deep=_losses(each_end)["deep"],
+        )
+    )
+    off = midpoints(subject.model, subject.recording())
+    if off.attention is not None and off.feedforward is not None:
+        st.caption(TEXT("mixing", attention=off.attention, feedforward=off.feedforward))
     explain.measure_it(_made, runs)
 
 
 def _made(runs: Sequence[TaskRun]) -> None:
-    st.caption(TEXT("made", made=content.Filled(runs[0].made)))
+    st.caption(TEXT("made", steps=STEPS, made=content.Filled(runs[0].made)))
 
 
-def _losses(found: Sequence[Ends]) -> dict[str, float]:
+def _losses(ends: Sequence[Ends]) -> dict[str, float]:
     """Returns the losses on the text, nats per character, by `whole`, `attention` and `deep`."""
-    return {each.kind.split()[0]: each.validation for each in found if each.task == CORPUS}
+    return {each.kind.split()[0]: each.validation for each in ends if each.task == CORPUS}
 
 
-def answer(found: Sequence[Ends]) -> str:
+def answer(ends: Sequence[Ends]) -> str:
     """Says what attention alone can do, and what the network is worth on text."""
-    losses = _losses(found)
+    losses = _losses(ends)
     pays = losses["whole"] + WORTH < min(losses["attention"], losses["deep"])
-    return TEXT("text needs it" if pays else "all alike", **losses)
+    said = {"steps": STEPS, "attention": losses["attention"], "whole": losses["whole"]}
+    return TEXT("text needs it" if pays else "all alike", **said)
 
 
 def solved_and_loss(runs: Sequence[TaskRun]) -> go.Figure:
@@ -100,7 +117,7 @@ def solved_and_loss(runs: Sequence[TaskRun]) -> go.Figure:
     """
     traces: list[dict[str, Any]] = []
     for place, kind in enumerate(KINDS):
-        label = TEXT(f"kind {kind}", times=TIMES) if kind == "deep attention" else TEXT[f"kind {kind}"]
+        label = TEXT("deeper", times=TIMES) if kind == "deep attention" else TEXT[f"kind {kind}"]
         of = {
             task: [run for run in runs if (run.plan.task, run.plan.kind) == (task, kind)]
             for task in (*SHOWN, CORPUS)
@@ -127,7 +144,7 @@ def _bars(
     number = "" if what == "solved" else "2"
     axes = {"xaxis": f"x{number}", "yaxis": f"y{number}"}
     at = np.arange(len(groups)) + (place - 1) * WIDE
-    medians = np.array([np.median(group) for group in groups])
+    medians = np.array([seed_median(group) for group in groups])
     shade, strength = SHADES[kind]
     bars = go.Bar(
         x=at,

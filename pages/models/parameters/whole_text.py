@@ -62,6 +62,8 @@ def answer(choice: Choice, timed: Timing, tokens: int) -> str:
     if c.window and tokens > c.window:
         everything = pattern_bytes(replace(c, window=0), tokens)
         return TEXT("answer with a window", tokens=tokens, window=c.window, bytes=taken, all=everything)
+    if tokens < min(timed.seconds):
+        return TEXT("answer, short", tokens=tokens, bytes=taken)
     where = TEXT("extrapolated" if tokens > timed.longest else "here", longest=timed.longest)
     return TEXT(
         "answer", tokens=tokens, bytes=taken, seconds=spent(timed.at(tokens)), where=content.Filled(where)

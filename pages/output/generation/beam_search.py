@@ -49,7 +49,9 @@ def draw(subject: Subject) -> None:
     part = widgets.select(TEXT["part"], parts, "beam_part", container=first, hidden=True)
     subject, last, about = conversation(subject, d)
     if part == "sample":
-        beside_a_sample.draw(subject, _width(a), _seed(b))
+        if about:
+            st.caption(about)
+        beside_a_sample.draw(subject, _width(a), _seed(b), last)
         return
     width, depth, penalty, stop, seed = _controls(subject, a, b, c)
     if about:

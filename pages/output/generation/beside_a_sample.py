@@ -20,11 +20,13 @@ from ui.players.plot import plot
 
 TEXT = content.beside(__file__)
 LONGEST = {False: 108, True: 40}  # tokens, of our own models and of published ones, which take longer
-LOOPS = "What, no attendance?"  # held-out, and both shipped models' beams run in circles after it
+LOOPS, WIDE = "HORTENSIO:\nI know h", 8  # held out; after it a beam so wide of these models runs in circles
+LOOPING = ("shakespeare-classic", "shakespeare-modern")
+MORE = 0.1  # of a text: so much more of one repeats itself where it is called worse
 SHADES = {"beam": ("output", 2.5), "sample": ("run0", 1.5), "author": ("quiet", 1.5)}
 
 
-def draw(subject: Subject, width: int, seed: int) -> None:
+def draw(subject: Subject, width: int, seed: int, ends: frozenset[int]) -> None:
     """Draws the surprise of both continuations token by token, and the texts below."""
     length = min(LONGEST[subject.is_pretrained], subject.config.context - len(subject.ids))
     if length < RUN:
@@ -32,8 +34,8 @@ def draw(subject: Subject, width: int, seed: int) -> None:
         return
     author = _author(subject, length)
     compared = measured(
-        ("beside a sample", subject.key, subject.ids, length, width, seed, author),
-        partial(compare, subject.model, subject.tokenizer, subject.ids, length, width, seed, author),
+        ("beside a sample", subject.key, subject.ids, length, width, seed, author, tuple(sorted(ends))),
+        partial(compare, subject.model, subject.tokenizer, subject.ids, length, width, seed, author, ends),
         TEXT["comparing"],
     )
     if compared is None:
@@ -50,9 +52,9 @@ def draw(subject: Subject, width: int, seed: int) -> None:
     for column, (name, each) in zip(st.columns(len(written), gap="small"), written.items(), strict=True):
         column.caption(TEXT(f"{name} text", share=each.repeats))
         column.code(each.text.strip("\n"), language=None, wrap_lines=True, height=130)
-    explain.answer(answer(compared))
+    explain.answer(answer(compared, width))
     explain.measure_it(_how)
-    if subject.text != LOOPS and not subject.is_pretrained:
+    if subject.key[0] in LOOPING and (subject.text, width) != (LOOPS, WIDE):
         # Streamlit's own: it fills the box of the text, which holds the value.
         st.button(TEXT["loops"], key="beam_loops", icon=":material/loop:", on_click=_loops)
 
@@ -63,15 +65,15 @@ def by_name(compared: Compared) -> dict[str, Continuation]:
     return {name: each for name, each in written.items() if each is not None}
 
 
-def answer(compared: Compared) -> str:
-    """Says how much the beam's text repeats itself beside the others, and how little it surprises."""
+def answer(compared: Compared, width: int) -> str:
+    """Says how much of the searched text repeats itself beside the author's, or else beside the sample."""
     beam, sample, author = compared.beam, compared.sample, compared.author
-    said = {"beam": beam.repeats, "sample": sample.repeats, "low": beam.mean, "high": sample.mean}
-    if beam.repeats <= sample.repeats:
-        return TEXT("not worse", **said)
-    if author is None or beam.repeats <= author.repeats:
-        return TEXT("worse", **said)
-    return TEXT("worse, with author", author=author.repeats, **said)
+    other = author or sample
+    if beam.repeats - max(sample.repeats, other.repeats) < MORE:
+        return TEXT("not worse", low=beam.mean, high=sample.mean)
+    whose = TEXT["greedy's" if width == 1 else "beam's"]
+    case = "worse" if author is None else "worse, with author"
+    return TEXT(case, whose=whose, beam=beam.repeats, other=other.repeats)
 
 
 def _how() -> None:
@@ -79,7 +81,7 @@ def _how() -> None:
 
 
 def _loops() -> None:
-    st.session_state["text"] = LOOPS
+    st.session_state.update({"text": LOOPS, "beam_width": WIDE})
 
 
 def _author(subject: Subject, length: int) -> tuple[int, ...]:

@@ -51,7 +51,7 @@ def draw(subject: Subject) -> None:
     left, right = st.columns([4, 7], gap="medium")
     part = widgets.select(TEXT["part"], titles, "scored_part", container=left, hidden=True)
     if part == "tokenizers":
-        two_tokenizers.draw(subject, scored, right)
+        two_tokenizers.draw(subject, right)
         return
     bars, steps = st.columns([13, 7], gap="medium")
     tokens = subject.labels[1:]

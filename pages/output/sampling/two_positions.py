@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from engine.config import SampleConfig
+from engine.errors import ShapeError
 from engine.sample import Stage
 from pages.output.sampling.position_and_seed import LIKELIEST, staged
 from studies.generation.outcome import Cuts, likeliest_ids, surest_and_least_sure
@@ -37,17 +39,21 @@ def draw(subject: Subject) -> None:
     k = widgets.slide(TEXT["k"], 1, min(MOST, subject.config.vocab_size), K, "cut_k", container=a)
     p = widgets.slide(TEXT["p"], 0.05, 1.0, P, "cut_p", step=0.05, container=b)
     logits = subject.recording().logits
-    positions = surest_and_least_sure(logits)
+    try:
+        positions = surest_and_least_sure(logits)
+    except ShapeError:
+        st.warning(TEXT["diverged"])
+        return
     if positions[0] == positions[1]:
         st.info(TEXT["one position"])
         return
     sure, unsure = (cut(subject, position, logits[position], k, p) for position in positions)
-    said = {
+    said: dict[str, Any] = {
+        "at": TEXT["after a token" if subject.config.causal else "at a token"],
         "k": k,
         "p": p,
         "sure": sure.token,
         "unsure": unsure.token,
-        "vocab": subject.config.vocab_size,
         "few": sure.left_by_p,
         "many": unsure.left_by_p,
         "few_k": sure.left_by_k,
@@ -55,14 +61,15 @@ def draw(subject: Subject) -> None:
     }
     shown = [(each, likeliest_ids(each.probabilities, LIKELIEST)) for each in (sure, unsure)]
     plot(
-        both_cuts(shown, subject.vocabulary),
+        both_cuts(shown, subject.vocabulary, said["at"]),
         key="sampling_two_positions",
         height=330,
         name="top-k-and-top-p",
         alt=TEXT("alt", rows=min(LIKELIEST, subject.config.vocab_size), **said),
         data=pd.concat([_table(each, ids, subject.vocabulary) for each, ids in shown]),
     )
-    explain.answer(TEXT("answer, no difference" if said["few"] == said["many"] else "answer", **said))
+    case = "answer, no difference" if said["few"] == said["many"] else "answer"
+    explain.answer(TEXT(case, **said))
 
 
 def cut(subject: Subject, position: int, logits: np.ndarray, k: int, p: float) -> Cuts:
@@ -89,7 +96,9 @@ def _table(cut: Cuts, ids: np.ndarray, vocabulary: Sequence[str]) -> pd.DataFram
     )
 
 
-def both_cuts(shown: Sequence[tuple[Cuts, np.ndarray]], vocabulary: Sequence[str]) -> go.Figure:
+def both_cuts(
+    shown: Sequence[tuple[Cuts, np.ndarray]], vocabulary: Sequence[str], where: content.Filled
+) -> go.Figure:
     """Draws the likeliest tokens of two positions as bars; a colour says which of the two cuts keeps one."""
     traces, notes, axes = [], [], {}
     named: set[str] = set()
@@ -125,7 +134,7 @@ def both_cuts(shown: Sequence[tuple[Cuts, np.ndarray]], vocabulary: Sequence[str
         axes[f"yaxis{number}"] = {"range": [0, highest], "anchor": f"x{number}"} | (
             {"title": {"text": TEXT["probability"]}} if panel == 0 else {}
         )
-        said = TEXT("after", token=plain(each.token), k=each.left_by_k, p=each.left_by_p)
+        said = TEXT("kept", at=where, token=plain(each.token), k=each.left_by_k, p=each.left_by_p)
         notes.append(
             go.note(said, domain[0], 1.0, xref="paper", yref="paper", xanchor="left", yanchor="bottom")
         )

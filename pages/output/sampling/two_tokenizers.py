@@ -13,7 +13,7 @@ import streamlit as st
 import torch
 
 from engine.data.corpus import Corpus
-from engine.errors import CorpusError, TokenizerError
+from engine.errors import CorpusError
 from engine.model import Transformer
 from engine.recording import record
 from studies.generation.scoring import Scored, score
@@ -26,6 +26,7 @@ from ui.players.plot import plot
 TEXT = content.beside(__file__)
 SIZE = 1024
 PASSAGE = 240  # characters
+GIVEN = "\n"  # before the text, so that its first token has something to be scored after
 CUTS = ("char", f"bpe:{SIZE}")
 LN_2 = math.log(2)
 
@@ -34,26 +35,35 @@ LN_2 = math.log(2)
 class Row:
     """One text under one tokenizer: its perplexity per token, and its bits per character."""
 
-    name: str
+    name: content.Filled
     tokens: int  # that are scored
     perplexity: float
     bits: float
 
 
-def draw(subject: Subject, scored: Scored, container: Any) -> None:
+def draw(subject: Subject, container: Any) -> None:
     """Draws perplexity per token beside bits per character: of counted pairs of characters, counted pairs of
     BPE pieces, and this model. The text is chosen in `container`.
     """
-    text, scored = _text(subject, scored, container)
-    try:
-        letters, pieces = (_pairs(text, name, *_corpus(name)) for name in CUTS)
-    except TokenizerError:
+    texts = {each: TEXT(f"text {each}") for each in ("passage", "this")}
+    chosen = widgets.select(TEXT["text"], texts, "scored_text", container=container, hidden=True)
+    corpora = {cut: _corpus(cut) for cut in CUTS}
+    _, counted = corpora[CUTS[0]]
+    text = _passage(counted) if chosen == "passage" else subject.text
+    unknown = {*subject.tokenizer.unknown(GIVEN + text), *counted.tokenizer.unknown(GIVEN + text)}
+    text = "".join(character for character in text if character not in unknown)
+    given = subject.tokenizer.encode(GIVEN) if GIVEN not in unknown else []
+    ids = [*given, *subject.tokenizer.encode(text)][: subject.config.context]
+    text = subject.tokenizer.decode(ids[len(given) :])
+    if not given or not text.strip():
         st.info(TEXT["unknown"])
         return
-    if letters is None or pieces is None:
-        st.info(TEXT["too short"])
+    scored = score(_logits(subject.key, tuple(ids), subject.model), ids)
+    if not scored.finite:
+        st.warning(TEXT["diverged"])
         return
-    rows = (letters, pieces, _of_model(subject, text, scored))
+    letters, pieces = (_pairs(text, cut, *corpora[cut]) for cut in CUTS)
+    rows = (letters, pieces, _of_model(subject, text, scored, len(given)))
     named = "; ".join(TEXT("alt row", name=r.name, perplexity=r.perplexity, bits=r.bits) for r in rows)
     plot(
         per_token_and_per_character(rows),
@@ -91,33 +101,22 @@ def _corpus(cut: str) -> tuple[str, Corpus]:
         return "python", session.corpus("python", cut)
 
 
-@memo.measured(TEXT["reading"])
-def _pairs(text: str, cut: str, name: str, _corpus: Corpus) -> Row | None:
-    """Scores a text by pairs of tokens counted on a corpus (by `name`); None for one with a single token.
-    Raises TokenizerError for unknown characters.
-    """
-    ids = torch.tensor(_corpus.tokenizer.encode(text), dtype=torch.int64)
-    if len(ids) < 2:
-        return None
-    of_text = replace(_corpus, validation=ids)
-    nats, bits = of_text.baselines["bigram"], of_text.baselines_in_bits["bigram"]
-    said = TEXT("pairs char") if cut == "char" else TEXT("pairs bpe", size=_corpus.vocab_size)
-    return Row(said, len(ids) - 1, math.exp(nats), bits)
-
-
-def _text(subject: Subject, scored: Scored, container: Any) -> tuple[str, Scored]:
-    """Returns the text that is scored, and its score by the model: a held-out passage, as long as the
-    model's context, or what the bar has.
-    """
-    texts = {each: TEXT(f"text {each}") for each in ("passage", "this")}
-    if widgets.select(TEXT["text"], texts, "scored_text", container=container, hidden=True) == "this":
-        return subject.text, scored
-    corpus = _corpus(CUTS[0])[1]
+def _passage(corpus: Corpus) -> str:
+    """Returns the beginning of the text that is held out from our own models."""
     held_out = corpus.text[len(corpus.train) :]
-    begin = held_out.index("\n\n") + 2
-    ids = subject.tokenizer.encode(held_out[begin : begin + PASSAGE])[: subject.config.context]
-    text = subject.tokenizer.decode(ids)
-    return text, score(_logits(subject.key, tuple(ids), subject.model), ids)
+    begin = held_out.find("\n\n") + 2
+    return held_out[begin : begin + PASSAGE]
+
+
+@memo.measured(TEXT["reading"])
+def _pairs(text: str, cut: str, name: str, _corpus: Corpus) -> Row:
+    """Scores all of a text, after a line break, by pairs of tokens counted on a corpus (by `name`). Raises
+    TokenizerError for unknown characters.
+    """
+    ids = torch.tensor([*_corpus.tokenizer.encode(GIVEN), *_corpus.tokenizer.encode(text)], dtype=torch.int64)
+    total = replace(_corpus, validation=ids).baselines["bigram"] * (len(ids) - 1)
+    said = TEXT("pairs char") if cut == "char" else TEXT("pairs bpe", size=_corpus.vocab_size)
+    return _row(said, len(ids) - 1, total, text)
 
 
 @memo.measured()
@@ -126,12 +125,14 @@ def _logits(key: tuple[str, int], ids: tuple[int, ...], _model: Transformer) -> 
     return record(_model, ids).logits
 
 
-def _of_model(subject: Subject, text: str, scored: Scored) -> Row:
-    likelihood = scored.likelihood
-    given = len(subject.tokenizer.decode(list(subject.ids[:1])))
-    characters = max(1, len(text) - given)
-    bits = -likelihood.total / LN_2 / characters
-    return Row(TEXT("model", title=subject.title), likelihood.tokens, likelihood.perplexity, bits)
+def _of_model(subject: Subject, text: str, scored: Scored, given: int) -> Row:
+    """Scores the same text by the model; its first `given` tokens are the line break."""
+    nats = scored.nats[given - 1 :]
+    return _row(TEXT("model", title=subject.title), len(nats), float(nats.sum()), text)
+
+
+def _row(name: content.Filled, tokens: int, nats: float, text: str) -> Row:
+    return Row(name, tokens, math.exp(nats / tokens), nats / LN_2 / len(text))
 
 
 def per_token_and_per_character(rows: Sequence[Row]) -> go.Figure:

@@ -16,6 +16,7 @@ from studies.costs import whole_text as studied
 from studies.costs.block import BlockParameters, block, gate_paid
 from studies.costs.ledger import ledger
 from studies.costs.shares import where
+from studies.costs.whole_text import Timing
 from tests.pages import helpers
 from ui.text.numbers import flop, gigabytes
 
@@ -186,13 +187,21 @@ def test_attention_of_a_whole_text_is_drawn_in_bytes_and_in_seconds_of_this_serv
     assert "From 512 to 1,024 tokens they took 4.0 times as long." in said
 
 
+def test_what_was_not_timed_is_not_said_to_be():
+    said = sentences(whole_text(model="gpt2", length="16", part="text"))
+    assert "is not measured here" in said and "on this server." not in said.split("Measured:")[0]
+    timed = Timing({256: 1.0, 512: 4.0}, window=1024)
+    assert [timed.at(n) for n in (256, 1024, 2048, 4096)] == [1.0, 16.0, 32.0, 64.0]
+    assert Timing({256: 1.0, 512: 4.0}).at(2048) == 64.0
+
+
 def test_a_window_makes_the_attention_of_a_text_linear():
     said = sentences(whole_text(model="mistral-7b", length="32768", part="text"))
     assert (
-        "at 32,768 tokens, each compared with at most 4,096, one layer's attention weights take **16 GB**"
+        "at 32,768 tokens, each compared with at most 4,096, one layer's attention weights take **16 GB**, and"
         in said
     )
-    assert "without the window they would take 128 GB" in said
+    assert "without the window **128 GB**" in said
 
 
 def test_what_acts_once_a_text_is_counted_once():

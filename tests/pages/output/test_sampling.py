@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from engine.checkpoints import Checkpoint
 from engine.data import corpora
 from engine.sample import draw, stages, uniform
-from pages.output.sampling import temperature
+from pages.output.sampling import temperature, two_tokenizers
 from studies.generation.outcome import likeliest_ids, tally
 from tests.pages import helpers
 from tests.pages.helpers import said as sentences
@@ -252,7 +252,7 @@ def test_top_k_and_top_p_are_shown_where_the_model_is_surest_and_least_sure(draw
             rows[place][half["id"].astype(int)].tolist(), abs=1e-5
         )
     few, many = (len(kept_by_hand(rows[place], 5, 0.8)[1]) for place in places)
-    assert few < many and f"top-p 0.8 keeps {few} of 65 token" in words and f"and {many} after" in words
+    assert few < many and f"top-p 0.8 keeps **{few}** token" in words and f"**{many}** after" in words
     colours = {trace["name"] for trace in drawn["sampling_two_positions"].traces}
     assert "both keep" in colours and "only top-k keeps" in colours
 
@@ -268,44 +268,52 @@ def pairs_by_hand(tokens: list[int], read: np.ndarray, vocab: int) -> float:
 
 def test_a_text_has_another_perplexity_under_another_tokenizer_and_bits_per_character(drawn):
     text = "To be, or not to be"
-    page = opened(sampling_view="likelihood", scored_part="tokenizers", scored_text="this", text=text)
+    query = {"sampling_view": "likelihood", "scored_part": "tokenizers", "scored_text": "this", "text": text}
+    page = opened(**query)
     name = "shakespeare" if corpora.shakespeare_path() else "python"
-    rows = drawn["sampling_two_tokenizers"].table
+    rows = pd.DataFrame(drawn["sampling_two_tokenizers"].table)
     for at, cut in enumerate(("char", "bpe:1024")):
         corpus = corpora.load(name, tokenizer=cut)
-        ids = corpus.tokenizer.encode(text)
+        ids = [*corpus.tokenizer.encode("\n"), *corpus.tokenizer.encode(text)]
         nats = pairs_by_hand(ids, corpus.train.numpy(), corpus.vocab_size)
-        given = len(corpus.tokenizer.decode(ids[:1]))
         assert rows["perplexity per token"][at] == pytest.approx(math.exp(nats / (len(ids) - 1)), rel=1e-5)
-        assert rows["bits per character"][at] == pytest.approx(
-            nats / math.log(2) / (len(text) - given), rel=1e-5
-        )
-    ids = ids_of(text)
-    nats = -sum(log_probabilities(text)[i, token].item() for i, token in enumerate(ids[1:]))
-    assert rows["bits per character"][2] == pytest.approx(nats / math.log(2) / (len(text) - 1), rel=1e-4)
-    larger, fewer = (
-        rows["perplexity per token"][1] > rows["perplexity per token"][0],
-        rows["bits per character"],
-    )
-    assert larger and f"need {'fewer' if fewer[1] < fewer[0] else 'more'} bits per character" in sentences(
-        page
-    )
+        assert rows["bits per character"][at] == pytest.approx(nats / math.log(2) / len(text), rel=1e-5)
+    read = log_probabilities("\n" + text)
+    nats = -sum(read[i, token].item() for i, token in enumerate(ids_of(text)))
+    assert rows["bits per character"][2] == pytest.approx(nats / math.log(2) / len(text), rel=1e-4)
+    assert rows["tokens scored"].tolist() == [len(text), len(ids) - 1, len(text)]
+    fewer = rows["bits per character"][1] < rows["bits per character"][0]
+    assert f"need {'fewer' if fewer else 'more'} bits per character" in sentences(page)
 
 
 def test_pieces_have_the_higher_perplexity_of_a_held_out_passage_and_fewer_bits(drawn, shakespeare):
     words = sentences(opened(sampling_view="likelihood", scored_part="tokenizers"))
     letters, pieces, model = pd.DataFrame(drawn["sampling_two_tokenizers"].table).to_dict("records")
-    passage = shakespeare.text[len(shakespeare.train) :].split("\n\n", 1)[1][:128]
-    read = log_probabilities(passage)
-    nats = -sum(read[i, token].item() for i, token in enumerate(ids_of(passage)[1:]))
+    passage = shakespeare.text[len(shakespeare.train) :].split("\n\n", 1)[1][:127]
+    read = log_probabilities("\n" + passage)
+    nats = -sum(read[i, token].item() for i, token in enumerate(ids_of(passage)))
     assert model["perplexity per token"] == pytest.approx(math.exp(nats / 127), rel=1e-4)
     assert pieces["perplexity per token"] > 2 * letters["perplexity per token"]
     fewer = (pieces["bits per character"], letters["bits per character"])
     assert "need fewer bits per character: **{:.2f}** against {:.2f}.".format(*fewer) in words
 
 
-@pytest.mark.parametrize(("view", "scale"), [("stages", 1e19), ("likelihood", 1e30)])
-def test_a_model_whose_numbers_have_run_away_is_a_sentence(manager, monkeypatch, view, scale):
+def test_two_tokenizers_leave_out_what_the_model_does_not_know(drawn, monkeypatch):
+    """Without Tiny Shakespeare the passage is the Python manual's, and its signs are not in the alphabet."""
+    manual = corpora.load("python")
+    monkeypatch.setattr(
+        two_tokenizers, "_corpus", lambda cut: ("python", corpora.load("python", tokenizer=cut))
+    )
+    assert shipped().tokenizer.unknown(two_tokenizers._passage(manual))
+    opened(sampling_view="likelihood", scored_part="tokenizers")
+    assert min(map(int, drawn["sampling_two_tokenizers"].table["tokens scored"])) > 10
+
+
+@pytest.mark.parametrize(
+    ("view", "scale", "query"),
+    [("stages", 1e19, {}), ("likelihood", 1e30, {}), ("stages", 1e30, {"sampling_draws": "two"})],
+)
+def test_a_model_whose_numbers_have_run_away_is_a_sentence(manager, monkeypatch, view, scale, query):
     """A diverged run's last snapshot: its weights are numbers, what the model makes of them is none."""
     memo.clear()
     real = manager.model
@@ -318,7 +326,7 @@ def test_a_model_whose_numbers_have_run_away_is_a_sentence(manager, monkeypatch,
 
     monkeypatch.setattr(manager, "model", model)
     run = f"run-{begun(manager, status='failed')}"
-    page = opened(model=run, sampling_view=view)
+    page = opened(model=run, sampling_view=view, **query)
     (warning,) = page.warning
     assert warning.value.startswith(("No logit is a finite number", "The logits are not finite"))
     assert not page.error

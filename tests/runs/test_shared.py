@@ -24,7 +24,7 @@ from runs import cluster, service, shared
 from runs.cluster import ManagerActor
 from runs.process_guards import ROOT
 from runs.profiles import Profile
-from runs.rooms import RoomError
+from runs.room_table import RoomError
 from runs.service import RunService, SocketLine, serve
 from runs.shared import SharedRuns, open_manager, open_rooms
 from tests.runs.running import LONG, ME, PROFILE, WARM, freeze, lives, reached, spec, wait

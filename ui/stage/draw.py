@@ -53,6 +53,13 @@ def _for_phones(address: str) -> PhoneAddress:
     return for_phones(address, listens=config.get_option("server.address"), public=session.profile().public)
 
 
+def room_address(address: str, query: str) -> PhoneAddress:
+    """Returns the address where phones answer, by that of a page of the app; `query` says which room."""
+    parts = urlsplit(address)
+    root = parts.path.rsplit("/", 1)[0]  # pages lie one level below the root
+    return _for_phones(urlunsplit(parts._replace(path=f"{root}/{URL}", query=query, fragment="")))
+
+
 def _room(address: str) -> dict[str, Any] | None:
     """The question that this browser has put to the room, its counts and the way there."""
     try:
@@ -62,10 +69,7 @@ def _room(address: str) -> dict[str, Any] | None:
         return None
     if question is None:
         return None
-    parts = urlsplit(address)
-    root = parts.path.rsplit("/", 1)[0]  # pages lie one level below the root
-    way = urlunsplit(parts._replace(path=f"{root}/{URL}", query=f"id={question.room}", fragment=""))
-    phone_address = _for_phones(way)
+    phone_address = room_address(address, f"id={question.room}")
     return asdict(question) | {
         "address": phone_address.address,
         "note": phone_address.note,

@@ -18,12 +18,14 @@ import { answered, chosen, flagged, fresh, gained, marks, next, points, read, SH
  */
 
 const FORMS = ["First form", "Second form"]
+const PATIENCE_MS = 5000 // until an answer that did not arrive is sent once more
+const MOST_STAYED = 5 // that are named; the table has all
 const MARKS = { right: "✓", wrong: "✗", "": "–" }
 const SAID = { right: "right", wrong: "not right", "": "left out" }
 
 function create(place) {
   const root = within(place, "div", "gf-inv")
-  return /** @type {any} */ ({ root, data: null, who: "", taken: null, at: 0, looked: -1, sent: "" })
+  return /** @type {any} */ ({ root, data: null, who: "", taken: null, at: 0, looked: -1, sent: "", sentAt: 0 })
 }
 
 function update(self, /** @type {Data} */ data) {
@@ -48,8 +50,8 @@ function recover(self) {
 /** @param {any} self @param {number} form */
 function send(self, form) {
   const message = { form, answers: self.taken.answers[form] }, text = JSON.stringify(message)
-  if (text === self.sent) return // refused, or under way
-  self.sent = text
+  if (text === self.sent && Date.now() - self.sentAt < PATIENCE_MS) return // refused, or under way
+  Object.assign(self, { sent: text, sentAt: Date.now() })
   self.trigger("answered", message)
 }
 
@@ -95,7 +97,7 @@ function between(self) {
     paragraph(data.words.between),
     foot(
       main(button("Take the second form", "Take the second form", () => begin(self, 1))),
-      button("End here and see the answers", "End without a second form, and see the right answers", () => keep(self, { ...taken, ended: true })),
+      button("End here and see the answers", "End here and see the answers, without a second form", () => keep(self, { ...taken, ended: true })),
     ),
   ]
 }
@@ -107,7 +109,7 @@ function wait(self) {
 
 function done(self, form) {
   const count = answered(self.taken.answers[form])
-  const back = button("Look at my answers again", "Back to the questions", () => {
+  const back = button("Look at my answers again", "Look at my answers again", () => {
     self.at = 0
     keep(self, { ...self.taken, done: self.taken.done.map((each, at) => each && at !== form) })
   })
@@ -133,10 +135,10 @@ function question(self, form) {
     }
   })
   const to = (/** @type {number} */ place) => { self.at = place; draw(self); self.root.querySelector(".gf-inv-title")?.focus() }
-  const back = button("Back", "The question before", () => to(at - 1))
+  const back = button("Back", "Back to the question before", () => to(at - 1))
   back.disabled = at === 0
   const skips = answers[at] === null, word = last ? "Finish" : skips ? "Leave out" : "Next"
-  const said = last ? "Finish this form" : skips ? "Leave this question out, and go on" : "The next question"
+  const said = last ? "Finish this form" : skips ? "Leave out this question, and go on" : "Next question"
   const on = main(button(word, said, () => (last ? finish(self, form) : to(at + 1))))
   return [head, box, foot(back, on)]
 }
@@ -198,7 +200,7 @@ function summary(self, kept, took) {
   if (!data.room) line.append(button("Forget", "Forget these answers in this browser", () => { self.looked = -1; keep(self, fresh(data.sizes)) }))
   if (!kept.length) return [line]
   within(list, "span", "", "What stayed: ")
-  for (const { question: each, belief } of kept) {
+  for (const { question: each, belief } of kept.slice(0, MOST_STAYED)) {
     const at = data.forms[1].findIndex((/** @type {Question} */ other) => other.id === each.id)
     const pill = button(belief, `${belief} Show the question`, () => { self.looked = at; draw(self) })
     if (at === self.looked) pill.setAttribute("aria-current", "true")

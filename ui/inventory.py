@@ -7,7 +7,8 @@ from typing import Any
 from urllib.parse import urlencode
 
 from runs.quizzes import Choice, Quiz
-from studies.inventory.questions import FORMS, Question, form
+from studies.inventory.measures import Key
+from studies.inventory.questions import FORMS, Question, form, measure
 from ui import memo, site
 from ui.players.component import mounted
 
@@ -16,9 +17,13 @@ Forms = tuple[tuple[Question, ...], tuple[Question, ...]]
 
 
 @memo.measured("Working out the right answers …")
+def _key(name: str, case: int) -> Key:
+    return measure(name, case)
+
+
 def forms(seed: int) -> Forms:
-    """Returns both forms of the test for a seed."""
-    first, second = (form(which, seed) for which in FORMS)
+    """Returns both forms of the test for a seed. The right answer in each case is worked out once."""
+    first, second = (form(which, seed, _key) for which in FORMS)
     return first, second
 
 

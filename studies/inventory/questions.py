@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any, Literal, get_args
 
 from engine.errors import ExerciseError
-from studies.inventory.measures import MEASURES
+from studies.inventory.measures import MEASURES, Key
 
 TABLE: Mapping[str, Mapping[str, Any]] = tomllib.loads(
     Path(__file__).with_name("questions.toml").read_text("utf-8")
@@ -46,14 +46,17 @@ class Question:
     query: Mapping[str, str]
 
 
-def question(name: str, case: int, draws: Random) -> Question:
-    """Makes question `name` of one of its cases, with its options in an order that is drawn. Raises
-    ExerciseError where what was measured is none of them.
+def measure(name: str, case: int) -> Key:
+    """Works out which option of a question is right in one of its cases: a model is read and run."""
+    return MEASURES[name](**TABLE[name]["cases"][case])
+
+
+def question(name: str, case: int, draws: Random, key: Key) -> Question:
+    """Makes question `name` of one of its cases, of which `key` says what is right, with its options in an
+    order that is drawn. Raises ExerciseError where what was measured is none of them.
     """
     row = TABLE[name]
-    given = row["cases"][case]
-    key = MEASURES[name](**given)
-    fields = {**given, **key.fields}
+    fields = {**row["cases"][case], **key.fields}
     if key.right not in row["options"]:
         raise ExerciseError(f"the question {name!r} has no option for what its case {case} came to")
     options = [
@@ -73,9 +76,12 @@ def cases(name: str, seed: int) -> tuple[int, int]:
     return first, second
 
 
-def form(which: Form, seed: int = 1) -> tuple[Question, ...]:
-    """Returns all questions of a form, the same for the same seed. Takes a second or two: models are read and
-    run.
+def form(which: Form, seed: int = 1, measured: Callable[[str, int], Key] = measure) -> tuple[Question, ...]:
+    """Returns all questions of a form, the same for the same seed. Takes about a second, unless `measured`
+    knows what is right already.
     """
-    at = FORMS.index(which)
-    return tuple(question(name, cases(name, seed)[at], Random(f"{name}/{seed}/{which}")) for name in TABLE)
+    questions = []
+    for name in TABLE:
+        case = cases(name, seed)[FORMS.index(which)]
+        questions.append(question(name, case, Random(f"{name}/{seed}/{which}"), measured(name, case)))
+    return tuple(questions)

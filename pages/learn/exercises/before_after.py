@@ -12,5 +12,6 @@ VIEW = View(
     "before",
     TEXT,
     needs_model=False,
+    shows=("misconceptions", "concept inventory", "pre-test", "post-test", "quiz", "normalised gain"),
     parts=Parts("before_for", (by_yourself.PART, with_a_class.PART), label=TEXT["take it"]),
 )

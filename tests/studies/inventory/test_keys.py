@@ -19,11 +19,14 @@ import torch
 
 from engine import checkpoints
 from engine.data import corpora
+from engine.data.tokenizers import bpe
+from engine.errors import ExerciseError
 from engine.model import build
 from engine.sample import complete
 from studies.experiments import no_causal_mask
-from studies.inventory.measures import MEASURES, VOCABULARY
-from studies.inventory.questions import TABLE, Question, question
+from studies.inventory import measures
+from studies.inventory.measures import READ, VOCABULARY
+from studies.inventory.questions import TABLE, Question, measure, question
 from studies.lab.reference.second import forward
 from studies.tasks.all import TASKS
 
@@ -33,7 +36,7 @@ CASES = [(name, case) for name, row in TABLE.items() for case in range(len(row["
 
 @cache
 def made(name: str, case: int) -> Question:
-    return question(name, case, Random(f"{name}{case}"))
+    return question(name, case, Random(f"{name}{case}"), measure(name, case))
 
 
 def given(name: str) -> list[dict[str, Any]]:
@@ -106,9 +109,6 @@ def test_reading_and_writing_change_no_weight() -> None:
 
 
 def test_an_invented_word_is_cut_into_tokens_of_the_vocabulary() -> None:
-    from engine.data.tokenizers import bpe
-    from studies.inventory.measures import READ
-
     cutter = bpe.train(corpora.load("python").text[:READ], VOCABULARY)
     for at, case in enumerate(given("tokens")):
         symbols = [bytes([b]) for b in case["word"].encode()]
@@ -336,20 +336,14 @@ def test_one_option_is_right_and_each_other_has_its_misconception(name: str, cas
     assert len(item.text.split()) <= 60 and all(len(text.split()) <= 16 for text in texts)
 
 
-def test_a_measurement_that_no_option_says_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    from engine.errors import ExerciseError
-    from studies.inventory import measures
-
-    found = measures.perplexity("A", "B", 4.0, 3.0, 30.0)
-    monkeypatch.setitem(MEASURES, "perplexity", lambda **_: measures.Key("other", found.fields))  # type: ignore[misc]
+def test_a_measurement_that_no_option_says_is_refused() -> None:
+    fields = measure("perplexity", 1).fields
     with pytest.raises(ExerciseError, match="no option"):
-        question("perplexity", 1, Random(0))
+        question("perplexity", 1, Random(0), measures.Key("other", fields))
 
 
 def test_where_a_measurement_comes_out_otherwise_another_option_is_right() -> None:
     """The key follows the numbers: it is not written down."""
-    from studies.inventory import measures
-
     assert measures.perplexity("A", "B", 3.0, 2.0, 30.0).right == "fine"
     known = "First Citizen:\nBefore we proceed any further, hear me speak.\n\nAll:\nSpeak, speak.\n\nFirst Citizen:\nYou"
     english = measures.confidence("English", known, "shakespeare-modern")

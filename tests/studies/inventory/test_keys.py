@@ -156,7 +156,7 @@ def test_sure_guesses_on_another_language_are_mostly_wrong() -> None:
         ends = {option.name: [int(n) for n in option.text.split() if n.isdigit()] for option in item.options}
         low, high = ends["expected"]
         assert ends["fewer"] == [1, low - 1] and high == sure - 1 and ends["all"] == [sure]
-        assert low <= total <= high + 1, "what the probabilities promise is the option that believes them"
+        assert low <= total <= min(low + 2.5, high + 1), "what the probabilities promise is the option that believes them"
         assert right < low, "and what came out is not"
     assert set(keys("confidence")) == {"fewer"}
 

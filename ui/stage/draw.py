@@ -53,13 +53,6 @@ def _for_phones(address: str) -> PhoneAddress:
     return for_phones(address, listens=config.get_option("server.address"), public=session.profile().public)
 
 
-def room_address(address: str, query: str) -> PhoneAddress:
-    """Returns the address where phones answer, by that of a page of the app; `query` says which room."""
-    parts = urlsplit(address)
-    root = parts.path.rsplit("/", 1)[0]  # pages lie one level below the root
-    return _for_phones(urlunsplit(parts._replace(path=f"{root}/{URL}", query=query, fragment="")))
-
-
 def _room(address: str) -> dict[str, Any] | None:
     """The question that this browser has put to the room, its counts and the way there."""
     try:
@@ -67,10 +60,18 @@ def _room(address: str) -> dict[str, Any] | None:
     except GlassformerError as error:
         st.session_state[_SAID] = str(error)
         return None
-    if question is None:
-        return None
-    phone_address = room_address(address, f"id={question.room}")
-    return asdict(question) | {
+    return None if question is None else asdict(question) | way_to(address, question.room)
+
+
+def way_to(address: str, room: str, name: str = "id") -> dict[str, Any]:
+    """Returns how phones come to a room, from the page at that address: {address, note, code}. `name` is what
+    the address calls the room: one of a question, or of another kind.
+    """
+    parts = urlsplit(address)
+    root = parts.path.rsplit("/", 1)[0]  # pages lie one level below the root
+    way = urlunsplit(parts._replace(path=f"{root}/{URL}", query=f"{name}={room}", fragment=""))
+    phone_address = _for_phones(way)
+    return {
         "address": phone_address.address,
         "note": phone_address.note,
         "code": code(phone_address.address),

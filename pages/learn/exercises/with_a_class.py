@@ -21,8 +21,7 @@ from ui.figures.theme import colour
 from ui.page_frame import View
 from ui.players.component import mounted
 from ui.players.plot import plot
-from ui.stage.address import code
-from ui.stage.draw import URL, room_address
+from ui.stage.draw import URL, way_to
 
 TEXT = content.beside(__file__)
 SEED = "before_seed"
@@ -79,11 +78,10 @@ def _draw_none(seed: int) -> None:
 
 def _draw_open(quiz: Quiz) -> None:
     """Draws the way to the room, how many are there, and what the lecturer does next."""
-    phones = room_address(st.context.url or "", f"{inventory.QUERY}={quiz.room}")
     left, right = st.columns([3, 2], gap="large")
     with left:
-        data = {"code": code(phones.address), "address": phones.address, "note": phones.note}
-        mounted("room_code", styles=("room_code",))(key="quiz_code", data=data | {"label": TEXT["code"]})
+        way = way_to(st.context.url or "", quiz.room, inventory.QUERY)
+        mounted("room_code", styles=("room_code",))(key="quiz_code", data=way | {"label": TEXT["code"]})
     with right:
         if quiz.form is not None:
             st.metric(TEXT[f"people {NAMES[quiz.form]}"], quiz.counts[quiz.form].people)

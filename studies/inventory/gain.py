@@ -9,19 +9,19 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from runs.quizzes import Counts
-from studies.inventory.questions import FORMS, Question
+from studies.inventory.questions import FORMS, Option, Question
 
 STANDARD_ERRORS = 2  # by which two shares must differ to be told from chance
 
 
 @dataclass(frozen=True)
-class Stayed:
-    """A misconception, the question of the second form that it belongs to, and the share of people who chose
-    it before and after.
+class Chosen:
+    """An option of a question, as both stood in the second form, and the share of people who chose it before
+    and after; NaN where nobody took that form.
     """
 
-    misconception: str
     question: Question
+    option: Option
     before: float
     after: float
 
@@ -36,7 +36,7 @@ class Gain:
     people: tuple[int, int]
     before: np.ndarray = field(repr=False)
     after: np.ndarray = field(repr=False)
-    stayed: tuple[Stayed, ...] = field(repr=False)
+    chosen: tuple[Chosen, ...] = field(repr=False)  # every option, question by question
 
     @property
     def titles(self) -> list[str]:
@@ -53,6 +53,12 @@ class Gain:
         gained that was. NaN where there was nothing to gain.
         """
         return normalised(float(self.before.mean()), float(self.after.mean()))
+
+    @property
+    def stayed(self) -> list[Chosen]:
+        """The wrong options that somebody chose in the second form, the most frequent first."""
+        rows = [row for row in self.chosen if row.option.misconception and row.after > 0]
+        return sorted(rows, key=lambda row: (-row.after, -np.nan_to_num(row.before)))
 
     @property
     def change(self) -> np.ndarray:
@@ -84,34 +90,27 @@ def normalised(before: float, after: float) -> float:
 
 
 def gain(before: Sequence[Question], after: Sequence[Question], answers: tuple[Counts, Counts]) -> Gain:
-    """Compares the answers to two parallel forms. `stayed` are the misconceptions that somebody chose in the
-    second form, the most frequent first.
-    """
-    shares = [_right(form, each) for form, each in zip((before, after), answers, strict=True)]
-    earlier = {belief: share for _, belief, share in _beliefs(before, answers[0])}
-    stayed = [
-        Stayed(belief, question, earlier[belief], share)
-        for question, belief, share in _beliefs(after, answers[1])
-        if share
-    ]
-    stayed.sort(key=lambda row: (-row.after, -row.before))
+    """Compares the answers to two parallel forms."""
+    first, second = (_shares(form, each) for form, each in zip((before, after), answers, strict=True))
+    chosen = tuple(
+        Chosen(question, option, earlier[option.name], later[option.name])
+        for question, earlier, later in zip(after, first, second, strict=True)
+        for option in question.options
+    )
+    right = [question.options[question.right].name for question in after]
+    shares = [np.array([row[n] for row, n in zip(form, right, strict=True)]) for form in (first, second)]
     people = answers[0].people, answers[1].people
-    return Gain(tuple(after), people, shares[0], shares[1], tuple(stayed))
+    return Gain(tuple(after), people, shares[0], shares[1], chosen)
 
 
-def _right(questions: Sequence[Question], answers: Counts) -> np.ndarray:
-    """The share of people who chose the right option, (question,); NaN where there are none."""
-    chosen = [row[question.right] for question, row in zip(questions, answers.counts, strict=True)]
-    return np.array(chosen) / answers.people if answers.people else np.full(len(chosen), np.nan)
-
-
-def _beliefs(questions: Sequence[Question], answers: Counts) -> list[tuple[Question, str, float]]:
-    """(question, misconception, share of people who chose it) of every wrong option."""
+def _shares(questions: Sequence[Question], answers: Counts) -> list[dict[str, float]]:
+    """The share of people who chose each option of each question, by its name."""
     return [
-        (question, option.misconception, chosen / answers.people if answers.people else 0.0)
+        {
+            option.name: chosen / answers.people if answers.people else math.nan
+            for option, chosen in zip(question.options, row, strict=True)
+        }
         for question, row in zip(questions, answers.counts, strict=True)
-        for option, chosen in zip(question.options, row, strict=True)
-        if option.misconception
     ]
 
 

@@ -7,7 +7,6 @@ import random
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +31,27 @@ from studies.tasks.problems import answered
 SHIPPED = Path(__file__).parents[2] / "checkpoints"
 ROUNDING = 1e-4  # of a vector's largest number: float32 in another order of sums
 EVEN = 0.9  # of the largest entropy: from there on no character is preferred
+NEAR = 0.3  # nats by which two uncertainties may differ and still be about the same
+SEEN = 0.1  # nats by which a loss must change to be said to fall or rise
 LEVEL = 0.8  # of a first guess that is called sure
+CLEARLY = 3  # right guesses too few to be what the probabilities promise
 LARGE, CLEAR = 0.85, 0.2  # a weight of a head; what a prediction must lose for that to be seen
 VOCABULARY, READ = 512, 100_000  # tokens, and characters of the text that they are learned from
 ADDITION = "addition"
+HELD_OUT = """\
+Servant:
+Mistress, your father prays you leave your books
+And help to dress your sister's chamber up:
+You know to-morrow is the wedding-day.
+
+BIANCA:
+Farewell, sweet masters both; I must be gone.
+
+LUCENTIO:
+Faith, mistress, then I have no cause to stay.
+
+HORTENSIO:
+But I have cause to pry into this p"""  # Tiny Shakespeare, of the part that no model was trained on
 
 
 @dataclass(frozen=True)
@@ -62,9 +78,9 @@ def facts(name: str, model: str) -> Key:
     unknown, known = (
         _entropy(_next(shipped.model, shipped.tokenizer.encode(f"{each}:\n"))) for each in (name, "ROMEO")
     )
-    vocab = shipped.tokenizer.vocab_size
-    right = "continues" if unknown < EVEN * math.log(vocab) else "even"
-    return Key(right, {"choices": math.exp(unknown), "known": math.exp(known), "vocab": vocab})
+    even = EVEN * math.log(shipped.tokenizer.vocab_size)
+    right = "even" if unknown > even else "continues" if abs(unknown - known) < NEAR else ""
+    return Key(right, {"choices": math.exp(unknown), "known": math.exp(known)})
 
 
 def memory(statement: str, prompt: str, letter: str, model: str) -> Key:
@@ -73,17 +89,20 @@ def memory(statement: str, prompt: str, letter: str, model: str) -> Key:
     complete(used.model, used.tokenizer, statement, 40, 0.8, seed=0)
     at = used.tokenizer.encode(letter)[0]
     after, never = (_next(each.model, each.tokenizer.encode(prompt)) for each in (used, fresh))
-    right = "same" if np.array_equal(after, never) else "learned" if after[at] > never[at] else ""
-    return Key(right, {"share": never[at]})
+    changed = "learned" if after[at] > never[at] else "avoided"
+    return Key("same" if np.array_equal(after, never) else changed, {"share": never[at]})
 
 
 def tokens(word: str, syllables: str) -> Key:
     """Cuts an invented word by byte-pair encoding that was learned from the Python manual."""
     cutter = bpe.train(corpora.load("python").text[:READ], VOCABULARY)
-    ids = cutter.encode(word)
-    pieces = [cutter.decode([i]) for i in ids]
-    cut = "-".join(pieces)
-    right = "syllables" if cut == syllables else "pieces" if len(ids) > 1 else "unknown"
+    pieces = [cutter.decode([i]) for i in cutter.encode(word)]
+    if len(pieces) == 1:
+        right = "unknown"
+    elif "-".join(pieces) == syllables:
+        right = "syllables"
+    else:
+        right = "pieces" if min(map(len, pieces)) == 1 else ""
     return Key(right, {"vocab": VOCABULARY, "pieces": " + ".join(f"“{piece}”" for piece in pieces)})
 
 
@@ -105,16 +124,27 @@ def temperature(text: str, hot: float, model: str) -> Key:
 def confidence(language: str, text: str, model: str) -> Key:
     """Counts how many of a model's sure guesses are right on a text of another language."""
     shipped = _shipped(model)
-    ids = shipped.tokenizer.encode(text)[: shipped.model.config.context]
-    shares = softmax(record(shipped.model, ids, only={"logits"}).logits[:-1].astype(np.float64))
-    sure = shares.max(-1) > LEVEL
-    hits = int((shares.argmax(-1) == np.array(ids[1:]))[sure].sum())
-    count, mean = int(sure.sum()), float(shares.max(-1)[sure].mean())
-    low = round(mean * count) - 2  # about a standard deviation below what these probabilities promise
-    right = "fewer" if hits < low else "expected" if hits < count else "all"
-    ends = {"below": low - 1, "low": low, "high": count - 1}
-    fields = {"count": count, "level": LEVEL, "mean": mean, "right": hits} | ends
-    return Key(right if hits else "none", fields)
+    right, count, promised = _sure(shipped, text)
+    home, home_count, home_promised = _sure(shipped, HELD_OUT)
+    expected = round(promised)
+    option = "fewer" if right <= expected - CLEARLY else "expected" if right < count else "all"
+    fields = {"count": count, "level": LEVEL, "mean": promised / count, "right": right, "expected": expected}
+    fields |= {"home_share": home / home_count, "home_mean": home_promised / home_count}
+    return Key(option if right else "none", fields)
+
+
+def _sure(shipped: checkpoints.Checkpoint, text: str) -> tuple[int, int, float]:
+    """(the right ones of a model's sure guesses at a text's characters, how many those are, the sum of their
+    probabilities)
+    """
+    width, right, count, promised = shipped.model.config.context, 0, 0, 0.0
+    for start in range(0, len(text), width):
+        ids = shipped.tokenizer.encode(text[start : start + width])
+        shares = softmax(record(shipped.model, ids, only={"logits"}).logits[:-1].astype(np.float64))
+        sure = shares.max(-1) > LEVEL
+        right += int((shares.argmax(-1) == np.array(ids[1:]))[sure].sum())
+        count, promised = count + int(sure.sum()), promised + float(shares.max(-1)[sure].sum())
+    return right, count, promised
 
 
 def errors(seed: int, count: int) -> Key:
@@ -137,21 +167,23 @@ def errors(seed: int, count: int) -> Key:
     return Key("same" if agree else "others", {"wrong": len(wrong), "sum": written})
 
 
-def three_sizes(budget: float) -> Key:
-    """Compares the smallest, the best and the largest model of a stored budget, means over seeds."""
+def budget_of(budget: float) -> Key:
+    """Follows the loss over the sizes of a stored budget, means over seeds."""
     runs = [run for run in scaling.shipped() if run.plan.budget == budget]
-    read = {run.parameters: run.tokens for run in runs}
-    sizes = sorted(read)
+    sizes = sorted({run.parameters for run in runs})
     losses = [float(np.mean([run.loss for run in runs if run.parameters == size])) for size in sizes]
-    best = int(np.argmin(losses[1:-1])) + 1
-    shown = {"small": 0, "middle": best, "large": len(sizes) - 1}
-    order = sorted(shown, key=lambda name: losses[shown[name]])
-    gaps = [losses[shown[b]] - losses[shown[a]] for a, b in pairwise(order)]
-    right = order[0] if gaps[0] > 0.02 else "alike"
-    fields: dict[str, float] = {name: sizes[at] for name, at in shown.items()}
-    fields |= {f"{name}_loss": losses[at] for name, at in shown.items()}
-    fields |= {f"{name}_text": int(float(f"{read[sizes[at]]:.1e}")) for name, at in shown.items()}
-    return Key(right, fields | {"seeds": len({run.plan.seed for run in runs})})
+    best = int(np.argmin(losses))
+    falls, rises = losses[0] - losses[best], losses[-1] - losses[best]
+    steady = sorted(losses[: best + 1], reverse=True) + sorted(losses[best + 1 :]) == losses
+    if max(falls, rises) < SEEN:
+        right = "flat"
+    elif steady:
+        right = "valley" if min(falls, rises) > SEEN else "falls" if falls > rises else "rises"
+    else:
+        right = ""
+    fields = {"small": sizes[0], "large": sizes[-1], "least": sizes[best], "least_loss": losses[best]}
+    fields |= {"small_loss": losses[0], "large_loss": losses[-1], "seeds": len({r.plan.seed for r in runs})}
+    return Key(right, fields)
 
 
 def attention(text: str, model: str) -> Key:
@@ -195,9 +227,12 @@ def order_of_words(first: str, word: str) -> Key:
     words = first.split()
     order = permutation.new_order(len(words), "reverse")
     compared = permutation.compare(permutation.word_ids(words), order, permutation.Plan())
-    largest = float(compared.by_word[words.index(word)])
-    second = " ".join(words[i] for i in order)
-    return Key("same" if largest < ROUNDING else "before", {"second": second})
+    at = words.index(word)
+    after = order.tolist().index(at)  # where it stands in the reverse
+    stays = float(np.abs(compared.before[after] - compared.after[after]).max()) < ROUNDING
+    same = float(compared.by_word[at]) < ROUNDING
+    fields = {"second": " ".join(words[i] for i in order), "other": words[after]}
+    return Key("same" if same else "swapped" if stays else "counted", fields)
 
 
 def mask(steps: int) -> Key:
@@ -214,7 +249,7 @@ def mask(steps: int) -> Key:
 
 
 def residual(text: str, model: str) -> Key:
-    """Compares the last vector of the stream with the embedding, with the last write and with their sum."""
+    """Compares the last vector of the stream with the embedding, the last write, and sums of such."""
     shipped = _shipped(model)
     recording = record(shipped.model, shipped.tokenizer.encode(text))
     final = outputs(recording)[-1][-1].astype(np.float64)
@@ -222,17 +257,18 @@ def residual(text: str, model: str) -> Key:
     last = recording.config.n_layers - 1
     block = sum(recording[f"blocks.{last}.{name}"][-1].astype(np.float64) for name in ("attn_out", "ffn_out"))
     begin = recording["blocks.0.resid_pre"][-1].astype(np.float64)
-    ways = {"sum": sum(parts), "copy": begin, "last": block, "mean": sum(parts) / len(parts)}
+    ways = {"sum": sum(parts), "copy": begin, "last": block, "skip": begin + block}
     apart = {name: float(np.abs(way - final).max() / np.abs(final).max()) for name, way in ways.items()}
     right = min(apart, key=lambda name: apart[name])
     fields = {"blocks": recording.config.n_layers, "share": float(begin @ final / (final @ final))}
     return Key(right if apart[right] < ROUNDING else "", fields)
 
 
-def perplexity(fine: str, coarse: str, letters: float, length: float, tokens: float) -> Key:
-    """Spreads a perplexity per token over the token's characters; `fine` and `coarse` name the models."""
-    spread = tokens ** (1 / length)
-    return Key("coarse" if spread < letters else "fine", {"spread": spread})
+def perplexity(fine: str, coarse: str, letters: int, length: int, tokens: int) -> Key:
+    """Brings a perplexity per character to the unit of a token; `fine` and `coarse` name the models."""
+    product = letters**length
+    power = " · ".join([str(letters)] * length)
+    return Key("coarse" if tokens < product else "fine", {"power": power, "product": product})
 
 
 MEASURES: Mapping[str, Callable[..., Key]] = {
@@ -243,7 +279,7 @@ MEASURES: Mapping[str, Callable[..., Key]] = {
     "temperature": temperature,
     "confidence": confidence,
     "errors": errors,
-    "scaling": three_sizes,
+    "scaling": budget_of,
     "attention": attention,
     "heads": heads,
     "positions": order_of_words,

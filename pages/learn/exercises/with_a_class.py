@@ -13,7 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from engine.errors import GlassformerError
 from runs.quizzes import FIRST, SECOND, Quiz, Quizzes
-from studies.inventory.gain import Gain, Stayed, gain, table
+from studies.inventory.gain import Chosen, Gain, gain, table
 from studies.inventory.questions import LARGEST_SEED
 from ui import content, explain, inventory, live, session, widgets
 from ui.figures import specs as go
@@ -136,15 +136,32 @@ def _draw_gain(quiz: Quiz) -> None:
             _button("second", TEXT["again"], partial(_hand_out, SECOND))
             _ending()
     explain.answer(_answer(result))
+    explain.measure_it(_draw_options, result)
 
 
-def _stayed(result: Gain, row: Stayed) -> str:
+def _stayed(result: Gain, row: Chosen) -> str:
     """Returns a misconception that stayed (Markdown), with a link to the view that refutes it."""
     address = content.Filled(f"{row.question.page}?{urlencode(row.question.query)}")
-    fields = {"belief": row.misconception, "address": address, "after": row.after}
+    fields = {"belief": row.option.misconception, "address": address, "after": row.after}
     if not result.people[FIRST]:
         return TEXT("stayed alone", **fields)
     return TEXT("stayed row", before=row.before, **fields)
+
+
+def _draw_options(result: Gain) -> None:
+    """Draws a row for each option: who chose it before, and who after."""
+    columns = {
+        TEXT["question"]: [row.question.title for row in result.chosen],
+        TEXT["option"]: [
+            ("" if row.option.misconception else "✓ ") + row.option.text for row in result.chosen
+        ],
+        TEXT["misconception"]: [row.option.misconception for row in result.chosen],
+        TEXT["before"]: [row.before for row in result.chosen],
+        TEXT["after"]: [row.after for row in result.chosen],
+    }
+    share = st.column_config.NumberColumn(format="percent")
+    config = {str(TEXT["before"]): share, str(TEXT["after"]): share}
+    st.dataframe(pd.DataFrame(columns), hide_index=True, column_config=config)
 
 
 def figure(result: Gain) -> go.Figure:
@@ -195,7 +212,7 @@ def _answer(result: Gain) -> str:
     (first, second), (before, after), of = result.people, result.points, len(result.questions)
     if not second:
         return TEXT["answer nobody"]
-    belief = result.stayed[0].misconception if result.stayed else ""
+    belief = result.stayed[0].option.misconception if result.stayed else ""
     if not first:
         return TEXT("answer second", after=after, of=of)
     if not belief:

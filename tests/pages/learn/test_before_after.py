@@ -146,6 +146,13 @@ def test_a_lecturer_leads_a_class_through_both_forms(quizzes: Quizzes, drawn: di
     assert dots["before"]["x"] == [figure.table["before"][i] for i in order]
     assert dots["after"]["x"] == [figure.table["after"][i] for i in order]
     assert "14 questions" in figure.alt
+    rows = helpers.opened("learn/exercises", exercises_view="before", before_for="class", measure="true")
+    options = rows.dataframe[0].value
+    last = options[options["Question"] == after[-1].title]
+    assert dict(zip(last["Misconception"], last["after"], strict=True))[belief] == 0.25
+    assert [text for text in options["Option in the second form"] if text.startswith("✓ ")] == [
+        f"✓ {question.options[question.right].text}" for question in after
+    ]
     page = helpers.clicked(page, "quiz_end")
     assert quizzes.mine(LECTURER) is None and helpers.in_address(page, inventory.QUERY) is None
     assert page.button(key="quiz_start")

@@ -23,9 +23,9 @@ from engine.data.tokenizers import bpe
 from engine.errors import ExerciseError
 from engine.model import build
 from engine.sample import complete
-from studies.experiments import no_causal_mask
+from studies.experiments import no_causal_mask, scaling
 from studies.inventory import measures
-from studies.inventory.measures import READ, VOCABULARY
+from studies.inventory.measures import HELD_OUT, READ, VOCABULARY
 from studies.inventory.questions import TABLE, Question, measure, question
 from studies.lab.reference.second import forward
 from studies.tasks.all import TASKS
@@ -36,7 +36,7 @@ CASES = [(name, case) for name, row in TABLE.items() for case in range(len(row["
 
 @cache
 def made(name: str, case: int) -> Question:
-    return question(name, case, Random(f"{name}{case}"), measure(name, case))
+    return question(name, case, measure(name, case), Random(f"{name}{case}"), case % 4)
 
 
 def given(name: str) -> list[dict[str, Any]]:
@@ -76,10 +76,13 @@ def test_an_untrained_model_writes_at_random_and_yet_something() -> None:
 
 
 def test_an_unknown_name_is_continued_as_a_known_one() -> None:
-    for case in given("facts"):
+    for at, case in enumerate(given("facts")):
         loaded = shipped(case["model"])
-        shares = logits(loaded, f"{case['name']}:\n")[-1].softmax(-1)
-        assert shares.max() > 4 / len(shares), "some characters are preferred"
+        rows = [logits(loaded, f"{name}:\n")[-1].log_softmax(-1) for name in (case["name"], "ROMEO")]
+        unknown, known = (float(torch.exp(-(row.exp() * row).sum())) for row in rows)
+        assert unknown < 22 and abs(unknown - known) < 3, "of 65 characters, and much as for a known name"
+        assert f"among {unknown:.0f} equally" in made("facts", at).reason
+        assert f"among {known:.0f}." in made("facts", at).reason
         assert len(complete(loaded.model, loaded.tokenizer, f"{case['name']}:\n", 80, 0.8, seed=1)) >= 80
     assert set(keys("facts")) == {"continues"}
 
@@ -88,6 +91,7 @@ def test_an_unknown_name_is_continued_as_a_known_one() -> None:
 def test_no_unknown_name_is_in_the_plays() -> None:
     text = corpora.load("shakespeare").text.lower()
     assert not [case["name"] for case in given("facts") if case["name"].lower() in text]
+    assert HELD_OUT.lower() in text[int(len(text) * 0.9) :], "of the tenth that no model was trained on"
 
 
 def digest(loaded: checkpoints.Checkpoint) -> str:
@@ -140,24 +144,33 @@ def test_a_temperature_keeps_the_order_and_draws_probabilities_together() -> Non
     assert set(keys("temperature")) == {"order"}
 
 
-def test_sure_guesses_on_another_language_are_mostly_wrong() -> None:
-    for at, case in enumerate(given("confidence")):
-        loaded = shipped(case["model"])
-        right, sure, total = 0, 0, 0.0
-        rows = logits(loaded, case["text"])
-        for row, letter in zip(rows, case["text"][1:], strict=False):
+def _hits(loaded: checkpoints.Checkpoint, text: str) -> tuple[int, int, float]:
+    """(right, all, sum of the probabilities) of guesses above 80%, a window at a time."""
+    right, sure, total, width = 0, 0, 0.0, loaded.model.config.context
+    for part in (text[i : i + width] for i in range(0, len(text), width)):
+        for row, letter in zip(logits(loaded, part)[:-1], part[1:], strict=True):
             share, guess = row.softmax(-1).max(-1)
             if share > 0.8:
                 sure, total = sure + 1, total + float(share)
                 right += loaded.tokenizer.decode([int(guess)]) == letter
+    return right, sure, total
+
+
+def _at(item: Question, name: str) -> int:
+    return [option.name for option in item.options].index(name)
+
+
+def test_sure_guesses_on_another_language_are_mostly_wrong() -> None:
+    for at, case in enumerate(given("confidence")):
+        right, sure, total = _hits(shipped(case["model"]), case["text"])
         item = made("confidence", at)
-        assert 0 < right < sure / 2 and f"{right} of {sure} are right" in item.reason
-        assert f"At {sure} positions" in item.text and f"on average {total / sure:.0%}" in item.text
-        ends = {option.name: [int(n) for n in option.text.split() if n.isdigit()] for option in item.options}
-        low, high = ends["expected"]
-        assert ends["fewer"] == [1, low - 1] and high == sure - 1 and ends["all"] == [sure]
-        assert low <= total <= min(low + 2.5, high + 1), "what the probabilities promise is the option that believes them"
-        assert right < low, "and what came out is not"
+        assert f"{right} of {sure} are right" in item.reason and f"At {sure} positions" in item.text
+        assert f"on average {total / sure:.0%}" in item.text
+        assert 0 < right < sure / 2 < total - 5, "far from what the probabilities promise"
+        assert f"About {round(total)}, as" in item.options[_at(item, "expected")].text
+    home = [_hits(shipped(name), HELD_OUT) for name in ("shakespeare-modern", "shakespeare-classic")]
+    for right, sure, total in home:
+        assert sure > 90 and abs(right - total) / sure < 0.05, "at home they are what they promise"
     assert set(keys("confidence")) == {"fewer"}
 
 
@@ -188,28 +201,27 @@ def _answers(loaded: checkpoints.Checkpoint, line: str, begin: int) -> bool:
     return rows[begin:-1] == ids[begin + 1 :]  # up to its first mistake both read the same
 
 
-def test_of_three_sizes_the_middle_one_is_best() -> None:
+def test_of_one_budget_the_loss_falls_and_rises_again() -> None:
     runs = json.loads((SHIPPED / "scaling.json").read_text())
     for at, case in enumerate(given("scaling")):
         losses: dict[int, list[float]] = {}
-        texts: dict[int, int] = {}
         for run in runs:
             if run["plan"]["budget"] == case["budget"]:
                 losses.setdefault(run["parameters"], []).append(run["loss"])
-                texts[run["parameters"]] = run["tokens"]
                 assert run["flops"] == pytest.approx(case["budget"], rel=0.1), "the same work for all of them"
-        means = {size: sum(each) / len(each) for size, each in losses.items()}
-        small, *between, large = sorted(means)
-        middle = min(between, key=lambda size: means[size])
+        sizes = sorted(losses)
+        means = [sum(losses[size]) / len(losses[size]) for size in sizes]
+        signs = [after > before for before, after in pairwise(means)]
+        assert signs == sorted(signs) and not signs[0] and signs[-1], "down, then up"
+        least = min(means)
         item = made("scaling", at)
-        named = {option.name: option.text for option in item.options}
-        for name, size in (("small", small), ("middle", middle), ("large", large)):
-            assert named[name].startswith(f"{size:,} parameters, ")
-            read = int(named[name].split()[2].replace(",", ""))
-            assert read == pytest.approx(texts[size], rel=0.05) and f"{means[size]:.2f}" in item.reason
-        assert means[middle] + 0.02 < min(means[small], means[large])
+        assert f"from {sizes[0]:,} to {sizes[-1]:,} parameters" in item.text
+        assert f"from {means[0]:.2f} to {least:.2f} nats" in item.reason
+        assert f"{sizes[means.index(least)]:,} parameters, and rises to {means[-1]:.2f}" in item.reason
+        spread = max(max(each) - min(each) for each in losses.values())
+        assert min(means[0], means[-1]) - least > max(0.1, spread / 2), "more than the seeds differ"
         assert all(len(each) == 3 for each in losses.values()) and "means of 3 seeds" in item.reason
-    assert set(keys("scaling")) == {"middle"}
+    assert set(keys("scaling")) == {"valley"}
 
 
 @torch.inference_mode()
@@ -253,8 +265,8 @@ def test_each_head_weighs_every_character() -> None:
             last = out[f"blocks.{layer}.pattern"][:, -1]
             assert ((last > 0).sum(-1) == length).all() and len(last) == n_heads
         named = {option.name: option.text for option in made("heads", at).options}
-        assert named["all"] == f"All {length}" and length % n_heads == 0
-        assert named["shared"].startswith(f"{length // n_heads}:")
+        assert named["all"].startswith(f"From all {length},") and length % n_heads == 0
+        assert named["shared"].startswith(f"From {length // n_heads},")
     assert set(keys("heads")) == {"all"}
 
 
@@ -275,8 +287,13 @@ def test_attention_without_positions_is_blind_to_order() -> None:
         assert np.allclose(read(words)[word], read(second.split())[word])
         assert f"“{second}”" in made("positions", at).text
         assert words.index(word) != second.split().index(word), "the word is somewhere else"
-        before = second.split()[: second.split().index(word)]
-        assert before != words[: words.index(word)], "other words stand before it"
+        other = second.split()[words.index(word)]
+        assert not np.allclose(read(words)[other], read(second.split())[word]), "nor the other word's"
+        assert words[second.split().index(word)] == other
+        assert (
+            f"the vector that “{other}” had before"
+            in made("positions", at).options[_at(made("positions", at), "swapped")].text
+        )
     assert set(keys("positions")) == {"same"}
 
 
@@ -308,7 +325,7 @@ def test_the_stream_is_the_embedding_and_all_that_was_added() -> None:
         )
         assert torch.allclose(begin + added, end, atol=1e-4)
         share = float(begin @ end / (end @ end))
-        assert abs(share) < 0.05 and f"makes up {share:.1%} of it" in made("residual", at).reason
+        assert abs(share) < 0.05 and f"the embedding is {share:.1%} of it" in made("residual", at).reason
         last = out["blocks.3.attn_out"][-1] + out["blocks.3.ffn_out"][-1]
         assert float((last - end).abs().max()) > 0.1 * float(end.abs().max())
     assert set(keys("residual")) == {"sum"}
@@ -320,15 +337,24 @@ def test_perplexities_compare_over_the_same_characters() -> None:
         fine = characters * math.log(case["letters"])
         coarse = characters / case["length"] * math.log(case["tokens"])
         assert coarse < fine and case["tokens"] > case["letters"], "the larger perplexity is the better model"
-        assert f"{math.exp(coarse / characters):.1f} per character" in made("perplexity", at).reason
+        assert case["tokens"] % case["length"] == 0 and case["tokens"] / case["length"] > case["letters"]
+        item = made("perplexity", at)
+        power = " · ".join([str(case["letters"])] * case["length"])
+        assert (
+            item.options[item.right].text
+            == f"Model {case['coarse']}, as {case['tokens']} is less than {power}"
+        )
+        assert f"= {case['letters'] ** case['length']}, and a token is only as hard as" in item.reason
+        assert {case["fine"], case["coarse"]} == {"A", "B"}
     assert set(keys("perplexity")) == {"coarse"}
+    assert len({case["coarse"] for case in given("perplexity")}) == 2, "either letter may be right"
 
 
 @pytest.mark.parametrize(("name", "case"), CASES)
 def test_one_option_is_right_and_each_other_has_its_misconception(name: str, case: int) -> None:
     item = made(name, case)
     texts = [option.text for option in item.options]
-    assert len(set(texts)) == len(texts) and 3 <= len(texts) <= 4
+    assert len(set(texts)) == len(texts) == 4 and item.right == case % 4
     beliefs = [option.misconception for option in item.options]
     assert [i for i, belief in enumerate(beliefs) if not belief] == [item.right]
     assert TABLE[name]["options"][item.options[item.right].name][1] == "", "the table expects no other"
@@ -339,13 +365,18 @@ def test_one_option_is_right_and_each_other_has_its_misconception(name: str, cas
 def test_a_measurement_that_no_option_says_is_refused() -> None:
     fields = measure("perplexity", 1).fields
     with pytest.raises(ExerciseError, match="no option"):
-        question("perplexity", 1, Random(0), measures.Key("other", fields))
+        question("perplexity", 1, measures.Key("other", fields), Random(0), 0)
 
 
-def test_where_a_measurement_comes_out_otherwise_another_option_is_right() -> None:
+def test_where_a_measurement_comes_out_otherwise_another_option_is_right(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The key follows the numbers: it is not written down."""
-    assert measures.perplexity("A", "B", 3.0, 2.0, 30.0).right == "fine"
-    known = "First Citizen:\nBefore we proceed any further, hear me speak.\n\nAll:\nSpeak, speak.\n\nFirst Citizen:\nYou"
-    english = measures.confidence("English", known, "shakespeare-modern")
-    assert english.fields["right"] / english.fields["count"] > 0.7 and english.right in ("fewer", "expected")
-    assert measures.temperature("My lord, I w", 1.0, "shakespeare-classic").right == "order"
+    assert measures.perplexity("A", "B", 3, 2, 30).right == "fine"
+    english = measures.confidence("English", HELD_OUT, "shakespeare-modern")
+    assert english.right == "expected" and english.fields["right"] > 0.9 * english.fields["count"]
+    runs = [run for run in scaling.shipped() if run.plan.budget == 3e9]
+    for keep, right in (((664, 2096), "falls"), ((2096, 20776), "rises"), ((2096, 4296), "flat")):
+        some = tuple(run for run in runs if run.parameters in keep)
+        monkeypatch.setattr(scaling, "shipped", lambda some=some: some)
+        assert measures.budget_of(3e9).right == right

@@ -10,7 +10,7 @@ import pytest
 
 from runs.quizzes import Counts
 from studies.inventory.gain import gain, table
-from studies.inventory.questions import FORMS, LARGEST_SEED, MINUTES, TABLE, Question, cases, form
+from studies.inventory.questions import FORMS, LARGEST_SEED, MINUTES, TABLE, Question, cases, form, letters
 
 READ = 200  # words a minute, of a text that one has to think about
 
@@ -42,9 +42,15 @@ def test_a_seed_gives_the_same_forms_again_and_another_one_others() -> None:
     assert cases("heads", LARGEST_SEED)
 
 
-def test_the_right_option_stands_anywhere() -> None:
-    where = np.bincount([q.right for seed in (1, 2) for each in both(seed) for q in each], minlength=4)
-    assert where.min() >= 5 and where.sum() == 56
+def test_no_letter_is_right_more_often_and_none_twice_for_a_question() -> None:
+    assert [[q.right for q in each] for each in both()] == list(letters(1))
+    for seed in range(1, 60):
+        first, second = letters(seed)
+        assert not any(a == b for a, b in zip(first, second, strict=True))
+        for row in (first, second):
+            assert sorted(row.count(letter) for letter in range(4)) == [3, 3, 4, 4]
+            assert all(len(set(row[i : i + 3])) > 1 for i in range(12))
+    assert len({tuple(letters(seed)[0]) for seed in range(1, 60)}) > 50
 
 
 def test_every_misconception_is_named_once_and_is_a_sentence() -> None:
@@ -93,9 +99,11 @@ def test_a_gain_is_counted_by_hand() -> None:
     assert found.order[0] == 0 and found.change[0] == pytest.approx(0.35)
     assert not found.clear.any(), "of four and five people"
     (stayed,) = found.stayed
-    assert stayed.misconception == second[0].options[wrong(second[0])].misconception
+    assert stayed.option == second[0].options[wrong(second[0])]
     assert stayed.question.id == second[0].id and stayed.after == 0.4
-    same = [o.misconception for o in first[0].options].index(stayed.misconception)
+    assert len(found.chosen) == sum(len(question.options) for question in second)
+    assert sum(row.after for row in found.chosen) == pytest.approx(14)
+    same = [option.name for option in first[0].options].index(stayed.option.name)
     assert stayed.before == (0.5 if same == wrong(first[0]) else 0.0)
 
 
@@ -116,11 +124,11 @@ def test_a_form_that_nobody_took_has_no_shares() -> None:
     after = counts(second, [[wrong(q) for q in second]])
     found = gain(first, second, (nobody, after))
     assert np.isnan(found.before).all() and np.isnan(found.normalised) and found.points[1] == 0
-    assert len(found.stayed) == 14 and all(row.before == 0 and row.after == 1 for row in found.stayed)
+    assert len(found.stayed) == 14 and all(math.isnan(row.before) and row.after == 1 for row in found.stayed)
     assert sorted(found.order) == list(range(14)) and not found.clear.any()
     everybody = counts(second, [[q.right for q in second]])
     assert math.isnan(gain(first, second, (counts(first, [[q.right for q in first]]), everybody)).normalised)
-    assert gain(first, second, (nobody, everybody)).stayed == ()
+    assert gain(first, second, (nobody, everybody)).stayed == []
 
 
 def test_the_table_holds_every_count_and_no_person() -> None:

@@ -77,9 +77,9 @@ def test_a_phone_s_answers_are_counted_as_they_are_chosen(page, browser, app_url
         settled(phone)
         phone.evaluate("localStorage.clear()")  # the server has the open form's answers, and no others
         phone.reload()
-        phone.get_by_text("Question 1 of 14").wait_for()
+        phone.get_by_text("Question 6 of 14").wait_for()
         expect(phone.locator(".gf-inv-full")).to_have_count(5)
-        take(phone, [*[None] * 5, *[question.right for question in second[5:13]], None])
+        take(phone, [*[question.right for question in second[5:13]], None])
         phone.get_by_text("You answered 13 of 14.").wait_for()
         settled(phone)
         page.get_by_role("button", name="Close the form").click()

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { answered, chosen, flagged, fresh, gained, marks, next, points, read, stayed, written } from "../../ui/assets/inventory_state.js"
+import { answered, chosen, firstOpen, flagged, fresh, gained, marks, next, points, read, stayed, written } from "../../ui/assets/inventory_state.js"
 
 const SIZES = [[3, 2], [3, 2]]
 const form = (right, beliefs) => beliefs.map((names, at) => ({ id: `q${at}`, title: `Q${at}`, text: "?", right: right[at], options: names.map((belief) => ({ text: "a", belief })) }))
@@ -45,6 +45,7 @@ test("an option chosen again is taken back, and nothing else changes", () => {
   assert.equal(answered(once.answers[0]), 1)
   assert.deepEqual(chosen(once, 0, 1, 1).answers[0], [null, 1])
   assert.deepEqual(chosen(once, 0, 1, 0).answers, fresh(SIZES).answers)
+  assert.deepEqual([once.answers[0], [0, null], [0, 1]].map(firstOpen), [0, 1, 0])
 })
 
 test("alone, no answer is shown before the second form is done, or somebody ends it", () => {

@@ -5,7 +5,7 @@
 import { button, element, ROOT, within } from "./shared/dom.js"
 import { component } from "./shared/mount.js"
 import { browser } from "./shared/shelf.js"
-import { answered, chosen, flagged, fresh, gained, marks, next, points, read, SHELF, stayed, written } from "./inventory_state.js"
+import { answered, chosen, firstOpen, flagged, fresh, gained, marks, next, points, read, SHELF, stayed, written } from "./inventory_state.js"
 
 /**
  * @typedef {import("./inventory_state.js").Question} Question
@@ -32,9 +32,9 @@ function update(self, /** @type {Data} */ data) {
   const other = data.who !== self.who, before = self.shown
   Object.assign(self, { data, who: data.who, taken: read(browser.get(SHELF), data.who, data.sizes) })
   const { screen, form } = next(self.taken, data.room)
-  if (other || before !== `${screen} ${form}`) self.at = 0
-  if (other) self.looked = -1
   recover(self)
+  if (other || before !== `${screen} ${form}`) self.at = firstOpen(self.taken.answers[form])
+  if (other) self.looked = -1
   draw(self)
 }
 

@@ -74,6 +74,9 @@ export function chosen(taken, form, at, option) {
 /** @param {boolean[]} flags @param {number} form */
 export const flagged = (flags, form) => flags.map((each, at) => each || at === form)
 
+/** The first question that is not answered yet, where somebody who comes back goes on. @param {Answers} answers */
+export const firstOpen = (answers) => Math.max(0, answers.indexOf(null))
+
 /** @param {Answers} answers */
 export const answered = (answers) => answers.filter((each) => each !== null).length
 

@@ -1,36 +1,24 @@
-"""Answers of a room: a lecturer puts a question, phones choose, counts come back. In memory, with limits.
-Browsers that have answered are kept as a hash with the room's secret: one changeable answer a browser, and
-nothing says whose. A browser is cheap (another cookie makes another one), so a network address has a share of
-a server's rooms and of a question's answers, as of its trainings (runs.admission).
+"""Answers of a room: a lecturer puts a question, phones choose, counts come back. In memory, with limits: one
+changeable answer a browser (runs.room_table).
 """
 
 from __future__ import annotations
 
-import hashlib
-import hmac
-import re
-import secrets
-import threading
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from engine.errors import GlassformerError
+from runs.room_table import Room, RoomError, RoomTable
 
 MAX_ROOMS = 50  # of a server
-MAX_VOTERS = 1000  # of a question
 MAX_CHANGES = 20  # of one browser's answer to one question
 MAX_SECONDS = 2 * 3600  # without a question or an answer, after which a room is forgotten
-QUIET_SECONDS = 300  # likewise; a room in which nobody ever answered then gives way to another of its address
 MAX_TEXT, MAX_ANSWER = 200, 80  # characters
 FEWEST, MOST = 2, 5  # answers to choose from
-MAX_PASSAGE, MAX_ALPHABET = 600, 256  # characters: before the next, and to choose it from
-MAX_PAST = 500  # characters in a row whose answers are remembered
-_ID = re.compile(r"[A-Za-z0-9_-]{16}")  # what secrets.token_urlsafe(12) makes
-
-
-class RoomError(GlassformerError):
-    """A request about a room that cannot be met; the message is for the person who made it."""
+MAX_PASSAGE, MAX_ALPHABET, MAX_PAST = (
+    600,
+    256,
+    500,
+)  # characters: before the next one, to choose from, asked for
 
 
 @dataclass(frozen=True)
@@ -48,12 +36,7 @@ class Question:
 
 
 @dataclass
-class _Room:
-    id: str
-    secret: bytes
-    owner: bytes
-    used: float
-    place: bytes = b""  # the address it was opened from; empty where it is not known
+class _Room(Room):
     number: int = 0
     text: str = ""
     answers: tuple[str, ...] = ()
@@ -61,17 +44,7 @@ class _Room:
     letters: bool = False
     past: list[tuple[str, tuple[int, ...]]] = field(default_factory=list)
     open: bool = True
-    chosen: dict[bytes, int] = field(default_factory=dict)
     changes: dict[bytes, int] = field(default_factory=dict)
-    places: dict[bytes, int] = field(default_factory=dict)  # who have answered, by their address
-    answered: bool = False  # this question, or one before it
-
-    def hashed(self, person: str) -> bytes:
-        return hmac.new(self.secret, person.encode("utf-8", "replace"), hashlib.sha256).digest()
-
-    def placed(self, address: str) -> bytes:
-        """Returns an address as this room stores it, hashed; empty for none."""
-        return self.hashed(f"address {address}") if address else b""
 
     def shown(self) -> Question:
         chosen = list(self.chosen.values())
@@ -82,28 +55,14 @@ class _Room:
     def put(self, now: float) -> None:
         """Opens the question to answers; those of the last one are dropped."""
         self.number, self.open, self.used = self.number + 1, True, now
-        for held in (self.chosen, self.changes, self.places):
+        for held in (self.chosen, self.changes, self.voters):
             held.clear()
 
 
-class Rooms:
-    """All rooms of a server, for any thread. `address` tells the network address of whoever asks now, empty
-    where unknown: at most `rooms_each` rooms and `answers_each` answers to a question come from one; 0: no
-    limit.
-    """
+class Rooms(RoomTable[_Room]):
+    """All rooms of a server in which questions are answered."""
 
-    def __init__(
-        self,
-        clock: Callable[[], float] = time.monotonic,
-        address: Callable[[], str] = lambda: "",
-        *,
-        rooms_each: int = 0,
-        answers_each: int = 0,
-    ) -> None:
-        self._clock, self._address = clock, address
-        self._rooms_each, self._answers_each = rooms_each, answers_each
-        self._lock = threading.Lock()
-        self._rooms: dict[str, _Room] = {}
+    most, seconds, subject = MAX_ROOMS, MAX_SECONDS, "question"
 
     def ask(self, owner: str, text: object, answers: object) -> Question:
         """Puts a question to the owner's room, made where there is none, and drops the last one's answers.
@@ -126,13 +85,7 @@ class Rooms:
     def _ask(self, owner: str, text: str, answers: tuple[str, ...], letters: bool = False) -> Question:
         with self._lock:
             self._forget()
-            room = self._of(owner)
-            if room is None:
-                address = self._address()
-                self._make_place(address)
-                room = _Room(secrets.token_urlsafe(12), secrets.token_bytes(16), b"", self._clock())
-                room.owner, room.place = room.hashed(owner), room.placed(address)
-                self._rooms[room.id] = room
+            room = self._of(owner) or self._new(_Room, owner)
             goes_on = letters and room.letters and answers == room.answers and text[:-1] == room.text
             room.past = [*room.past, (room.text, room.shown().counts)][-MAX_PAST:] if goes_on else []
             room.text, room.answers, room.before, room.letters = text, answers, (), letters
@@ -164,12 +117,6 @@ class Rooms:
         with self._lock:
             if room := self._of(owner):
                 room.open = False
-
-    def end(self, owner: str) -> None:
-        """Forgets the owner's room and all that was answered."""
-        with self._lock:
-            if room := self._of(owner):
-                del self._rooms[room.id]
 
     def look(self, room: object) -> Question:
         """Returns a room's question. Raises RoomError for an id that is invalid or forgotten."""
@@ -203,51 +150,6 @@ class Rooms:
                 found.answered = True
                 found.used = self._clock()
             return found.shown()
-
-    def _make_place(self, address: str) -> None:
-        """Makes place for a room. Raises RoomError where there is none. Students who try out what their
-        lecturer does share his address: what they leave without an answer gives way to him.
-        """
-        theirs = [room for room in self._rooms.values() if address and room.place == room.placed(address)]
-        if 0 < self._rooms_each <= len(theirs):
-            since = self._clock() - QUIET_SECONDS
-            quiet = [room for room in theirs if not room.answered and room.used <= since]
-            if not quiet:
-                raise RoomError(
-                    f"Your network has {self._rooms_each} rooms open, the limit here. End one, or try again"
-                    " later."
-                )
-            del self._rooms[min(quiet, key=lambda room: room.used).id]
-        if len(self._rooms) >= MAX_ROOMS:
-            raise RoomError(f"This server has {MAX_ROOMS} rooms open, its limit. Try again later.")
-
-    def _enter(self, room: _Room) -> None:
-        """Counts somebody who has not answered yet. Raises RoomError beyond the limits."""
-        if len(room.chosen) >= MAX_VOTERS:
-            raise RoomError(f"{MAX_VOTERS:,} people have answered, the limit for one question.")
-        if place := room.placed(self._address()):
-            if 0 < self._answers_each <= room.places.get(place, 0):
-                raise RoomError(
-                    f"{self._answers_each} people on your network have answered, the limit for one question."
-                )
-            room.places[place] = room.places.get(place, 0) + 1
-
-    def _of(self, owner: str) -> _Room | None:
-        rooms = self._rooms.values()
-        return next((room for room in rooms if hmac.compare_digest(room.owner, room.hashed(owner))), None)
-
-    def _find(self, room: object) -> _Room:
-        self._forget()
-        if not isinstance(room, str) or not _ID.fullmatch(room) or room not in self._rooms:
-            raise RoomError(
-                "There is no such room: it has ended, or the link is incomplete. Scan the code again."
-            )
-        return self._rooms[room]
-
-    def _forget(self) -> None:
-        since = self._clock() - MAX_SECONDS
-        for old in [room.id for room in self._rooms.values() if room.used < since]:
-            del self._rooms[old]
 
 
 def _question(text: object, answers: object) -> tuple[str, tuple[str, ...]]:

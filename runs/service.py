@@ -20,13 +20,15 @@ from contextlib import suppress
 from multiprocessing.connection import Connection, Listener
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from engine.errors import GlassformerError, RunError
 from runs.manager import RunManager
 from runs.packing import pack
 from runs.process_guards import ROOT
 from runs.profiles import Profile
+from runs.quizzes import Quizzes
+from runs.room_table import RoomTable
 from runs.rooms import Rooms
 from runs.state import RunView
 from runs.transport import FOLDERS
@@ -47,17 +49,18 @@ class Lost(Exception):
 
 
 class RunService:
-    """Holds the manager and the rooms of all servers."""
+    """Holds the manager, the rooms and the quizzes of all servers."""
 
     def __init__(self, profile: Profile, **options: Any) -> None:
         """Takes a manager's options. Raises RunError as it does."""
         self._client, self.heard = threading.local(), time.monotonic()
         self.manager = RunManager(profile, address=self._address, **options)
-        self.rooms = limited_rooms(self.manager, self._address)
+        self.rooms = limited(Rooms, self.manager, self._address)
+        self.quizzes = limited(Quizzes, self.manager, self._address)
 
     def call(self, where: str, name: str, /, *arguments: Any, **named: Any) -> Any:
-        """Returns the result of a method, `manager.` or `rooms.`, or an attribute of theirs, for a client at
-        the address `where`.
+        """Returns the result of a method, `manager.`, `rooms.` or `quizzes.`, or an attribute of theirs, for
+        a client at the address `where`.
         """
         self._client.address, self.heard = where, time.monotonic()
         target = attrgetter(name)(self)
@@ -88,10 +91,13 @@ class RunService:
         return getattr(self._client, "address", "")
 
 
-def limited_rooms(manager: RunManager, address: Callable[[], str]) -> Rooms:
-    """Returns new rooms within the limits of a manager's profile."""
+T = TypeVar("T", bound=RoomTable[Any])
+
+
+def limited(kind: type[T], manager: RunManager, address: Callable[[], str]) -> T:
+    """Returns a new table of rooms within the limits of a manager's profile."""
     profile = manager.profile
-    return Rooms(
+    return kind(
         address=address, rooms_each=profile.max_rooms_address, answers_each=profile.max_answers_address
     )
 

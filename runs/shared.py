@@ -26,9 +26,10 @@ from runs import cluster, service
 from runs.manager import RunManager
 from runs.packing import unpack
 from runs.profiles import Profile
+from runs.quizzes import Quizzes
 from runs.repeater import Repeater
 from runs.rooms import Rooms
-from runs.service import Line, Lost, Silent, SocketLine, limited_rooms
+from runs.service import Line, Lost, Silent, SocketLine, limited
 from runs.snapshots import Trained, opened, transformer
 from runs.state import RunView
 
@@ -46,8 +47,8 @@ KEPT_VIEWS = 256  # of a server: a curve that has not changed is not sent again
 
 
 class _Remote:
-    """Stands for the service's manager or rooms: their public methods, which raise RunError, too, when nobody
-    answers.
+    """Stands for the service's manager, rooms or quizzes: their public methods, which raise RunError, too,
+    when nobody answers.
     """
 
     def __init__(self, call: Callable[..., Any], name: str, kind: type) -> None:
@@ -70,6 +71,7 @@ class SharedRuns(_Remote):
         self._views: OrderedDict[str, RunView] = OrderedDict()
         self._lock = threading.Lock()
         self.rooms = cast(Rooms, _Remote(self.call, "rooms", Rooms))
+        self.quizzes = cast(Quizzes, _Remote(self.call, "quizzes", Quizzes))
         self._ask(START_SECONDS, "beat")
         self.profile: Profile = self.call("manager.profile")
         self._beats = Repeater(self._beat, BEAT_SECONDS)
@@ -166,4 +168,9 @@ def open_manager(profile: Profile, address: Callable[[], str]) -> RunManager:
 
 def open_rooms(manager: RunManager, address: Callable[[], str]) -> Rooms:
     """Returns the rooms of servers with this manager: the service's, else new ones, of this process."""
-    return manager.rooms if isinstance(manager, SharedRuns) else limited_rooms(manager, address)
+    return manager.rooms if isinstance(manager, SharedRuns) else limited(Rooms, manager, address)
+
+
+def open_quizzes(manager: RunManager, address: Callable[[], str]) -> Quizzes:
+    """Returns the quizzes of servers with this manager, likewise."""
+    return manager.quizzes if isinstance(manager, SharedRuns) else limited(Quizzes, manager, address)

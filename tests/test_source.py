@@ -17,7 +17,7 @@ from tests import source
 from tests.source import ENGINE, EVERYTHING, ROOT, SCREEN
 
 # engine <- studies <- runs <- ui <- pages: a module imports from its own folder and from those before it. Of two names that
-# fit, the longer counts: experiments are commands that start runs, and guesses replay what these stored.
+# fit, the longer counts: experiments are commands that start runs, guesses and the inventory replay what these stored.
 RANK = {
     "engine": 0,
     "studies": 1,
@@ -25,11 +25,12 @@ RANK = {
     "runs": 2,
     "studies.experiments": 3,
     "studies.guesses": 3,
+    "studies.inventory": 3,
     "ui": 4,
     "pages": 5,
     "app": 6,
 }
-# Topics of studies/ -> those that they may import; experiments and guesses are about all of them.
+# Topics of studies/ -> those that they may import; experiments, guesses and the inventory are about all of them.
 TOPICS = {
     "after": "tasks",
     "attention": "circuits costs",
@@ -130,7 +131,7 @@ def test_topics_import_only_those_that_are_declared() -> None:
     for path in source.files("studies"):
         own, *_ = module_of(path).split(".")[1:] or [""]
         others = {name.split(".")[1] for name in imports(path) if name.startswith("studies.")} - {own}
-        if others and own not in ("experiments", "guesses"):
+        if others and own not in ("experiments", "guesses", "inventory"):
             found.setdefault(own, set()).update(others)
     assert found == {name: set(others.split()) for name, others in TOPICS.items()}
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from engine.data.tokenizers.bpe import BpeTokenizer
     from runs.manager import RunManager
     from runs.profiles import Profile
+    from runs.quizzes import Quizzes
     from runs.rooms import Rooms
 
 _SLUG = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -65,10 +66,22 @@ def rooms() -> Rooms:
         return _ROOMS[0]
 
 
+def quizzes() -> Quizzes:
+    """Returns the quizzes, likewise."""
+    from runs.shared import open_quizzes
+
+    runs = manager()
+    with _MAKING:
+        if not _QUIZZES:
+            _QUIZZES.append(open_quizzes(runs, address))
+        return _QUIZZES[0]
+
+
 def close_manager() -> None:
     """Ends every training and room, at the end of the server. The next one who asks gets a new manager."""
     with _MAKING:
         _ROOMS.clear()
+        _QUIZZES.clear()
         while _MADE:
             _MADE.pop().close()
 
@@ -76,6 +89,7 @@ def close_manager() -> None:
 _MAKING = threading.Lock()
 _MADE: list[RunManager] = []  # none or one
 _ROOMS: list[Rooms] = []  # likewise, of that manager
+_QUIZZES: list[Quizzes] = []
 
 
 def _make_manager() -> RunManager:

@@ -19,7 +19,7 @@ from streamlit.testing.v1 import AppTest
 from engine.errors import PretrainedError
 from runs import profiles
 from runs.manager import RunManager
-from runs.rooms import RoomError
+from runs.room_table import RoomError
 from studies.costs.ledger import shape_trace
 from tests.aside import aside
 from tests.runs.running import LONG, lives, look, pid, reached, spec, wait

@@ -7,17 +7,8 @@ import threading
 import pytest
 
 from runs.profiles import PROFILES
-from runs.rooms import (
-    MAX_ALPHABET,
-    MAX_CHANGES,
-    MAX_PASSAGE,
-    MAX_ROOMS,
-    MAX_SECONDS,
-    MAX_VOTERS,
-    QUIET_SECONDS,
-    RoomError,
-    Rooms,
-)
+from runs.room_table import MAX_VOTERS, QUIET_SECONDS, RoomError
+from runs.rooms import MAX_ALPHABET, MAX_CHANGES, MAX_PASSAGE, MAX_ROOMS, MAX_SECONDS, Rooms
 from tests.runs.running import HERE, THERE, Asker, Clock
 
 THREE = ["the future", "the past", "nothing"]

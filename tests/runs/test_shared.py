@@ -24,9 +24,10 @@ from runs import cluster, service, shared
 from runs.cluster import ManagerActor
 from runs.process_guards import ROOT
 from runs.profiles import Profile
-from runs.rooms import RoomError
+from runs.quizzes import FIRST
+from runs.room_table import RoomError
 from runs.service import RunService, SocketLine, serve
-from runs.shared import SharedRuns, open_manager, open_rooms
+from runs.shared import SharedRuns, open_manager, open_quizzes, open_rooms
 from tests.runs.running import LONG, ME, PROFILE, WARM, freeze, lives, reached, spec, wait
 from ui import session
 from ui.operate import health
@@ -140,6 +141,14 @@ def test_limits_are_those_of_all_servers_for_the_address_of_whoever_asks(server:
         rooms.choose(asked[0].room, "3", 1, 0)
     with pytest.raises(RoomError, match="Your network has 2 rooms open"):
         rooms.ask("another student", "One?", ["a", "b"])
+    quizzes = open_quizzes(runs, lambda: asker[0])
+    quiz = quizzes.start("lecturer", 7, ((2,), (2,)))
+    quizzes.hand_out("lecturer", FIRST)
+    for person in range(3):
+        open_quizzes(other, lambda: asker[0]).answer(quiz.room, str(person), FIRST, (0,))
+    with pytest.raises(RoomError, match="3 people on your network have answered, the limit for one form"):
+        quizzes.answer(quiz.room, "3", FIRST, (0,))
+    assert open_quizzes(other, str).look(quiz.room).counts[FIRST].counts == ((3, 0),)
     phone = open_rooms(other, str)
     assert phone.look(asked[0].room).counts == (3, 0) and phone.choice(asked[0].room, "2") == 0
     assert phone.mine("2") is None

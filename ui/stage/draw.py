@@ -63,11 +63,13 @@ def _room(address: str) -> dict[str, Any] | None:
     return None if question is None or question.letters else asdict(question) | way_to(address, question.room)
 
 
-def way_to(address: str, room: str) -> dict[str, Any]:
-    """Returns how phones come to a room, from the page at that address: {address, note, code}."""
+def way_to(address: str, room: str, name: str = "id") -> dict[str, Any]:
+    """Returns how phones come to a room, from the page at that address: {address, note, code}. `name` is what
+    the address calls the room: one of a question, or of another kind.
+    """
     parts = urlsplit(address)
     root = parts.path.rsplit("/", 1)[0]  # pages lie one level below the root
-    way = urlunsplit(parts._replace(path=f"{root}/{URL}", query=f"id={room}", fragment=""))
+    way = urlunsplit(parts._replace(path=f"{root}/{URL}", query=f"{name}={room}", fragment=""))
     phone_address = _for_phones(way)
     return {
         "address": phone_address.address,

@@ -54,6 +54,10 @@ def test_the_game_is_of_held_out_text_with_the_nats_of_each_predictor_on_its_cha
         assert {name: sent["nats"][name][at] for name in wanted} == pytest.approx(
             {name: -math.log(each) for name, each in wanted.items()}, abs=2e-4
         )
+        order = sorted(range(65), key=lambda i: -count(train, two + alphabet[i]))
+        guess = order.index(sent["ids"][at]) + 1
+        assert sent["turns"]["trigram"][at] == (guess if guess <= 5 else 0)
+    assert list(sent["turns"]) == PREDICTORS[1:]
     assert (sent["seconds"], sent["guesses"]) == (120, 5)
     assert "You have 2 minutes" in helpers.unescaped(page)
     assert guessed[:30] not in helpers.unescaped(page), "what comes next is not told"

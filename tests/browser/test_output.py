@@ -172,7 +172,9 @@ def test_a_short_game_is_played_in_the_browser_and_compared_on_the_same_characte
     )
     expect(tab.locator(".st-key-answer")).to_contain_text(claim)
     assert reruns(tab) == before, "no guess is sent to the server"
+    expect(game.get_by_role("button", name="Start the clock")).to_be_hidden()
     game.get_by_role("button", name="Play with another passage").click()
+    expect(game.get_by_role("button", name="Start the clock")).to_be_visible()
     expect(tab).to_have_url(re.compile("you_seed=4"))
     expect(tab.locator(".st-key-answer")).to_contain_text("You have 2 minutes")
 

@@ -128,9 +128,16 @@ def _buttons(now: Round, found: Studied, alphabet: tuple[str, ...]) -> None:
                 alphabet,
             ),
         )
-        st.button(TEXT["another"], key="you_another", on_click=held_out.next_passage)
+        st.button(TEXT["another"], key="you_another", on_click=_another, args=(now,))
         if now.question is not None:
             st.button(TEXT["end"], key="you_end", on_click=_lead, args=("end", now, "", alphabet))
+
+
+def _another(now: Round) -> None:
+    """Goes to another passage; phones can no longer vote on this one."""
+    if now.state == "voting":
+        _lead("close", now, "", ())
+    held_out.next_passage()
 
 
 def _lead(do: str, now: Round, text: str, alphabet: tuple[str, ...]) -> None:

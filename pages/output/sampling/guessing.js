@@ -139,6 +139,8 @@ function draw(self) {
   const { data, game, state } = self, { words } = data, plays = state === PLAYING
   self.root.dataset.state = state
   write(self.main, words[plays ? "end" : "start"])
+  self.main.hidden = state === OVER && !alone() // who has seen the passage guesses another
+  self.another.classList.toggle("gf-play-main", state === OVER)
   for (const label of ["aria-label", "title"]) self.main.setAttribute(label, words[plays ? "end hint" : "start hint"])
   write(self.time, clock(plays ? self.ends - performance.now() : 1000 * data.seconds))
   self.time.hidden = state === OVER

@@ -20,6 +20,7 @@ from engine.model import Transformer
 NGRAMS = {"unigram": 0, "bigram": 1, "trigram": 2}  # tokens before the one that each predicts
 GUESSES = 5  # at each character, after which it is shown
 PRIOR = 0.5  # added to the count of each outcome (Krichevsky and Trofimov, 1981)
+ENOUGH = 30  # characters, below which a mean says little
 SHORTEST = 8  # tokens of a text that has a passage
 BATCH = 64  # windows that a model reads at a time
 WORD = 20  # tokens within which a word begins
@@ -240,3 +241,8 @@ class ClassGuess:
 def mean_nats(nats: Mapping[str, np.ndarray], count: int) -> dict[str, float]:
     """Returns each predictor's mean loss on the first `count` characters, in nats; nothing for none."""
     return {name: float(each[:count].mean()) for name, each in nats.items()} if count else {}
+
+
+def standard_error(nats: np.ndarray) -> float:
+    """Returns the standard error of a mean loss; infinite for fewer than two characters."""
+    return float(nats.std(ddof=1)) / math.sqrt(len(nats)) if len(nats) > 1 else math.inf

@@ -128,12 +128,15 @@ def test_a_room_has_a_loss_on_the_characters_that_it_guessed(rooms: Rooms) -> No
         {name: game["nats"][name][0] for name in PREDICTORS} | {"class": room}, abs=1e-4
     )
     assert f"After 1 character the room needs **{room:.2f} nats**" in helpers.unescaped(page)
+    assert "A single character says nothing yet." in helpers.unescaped(page)
     helpers.clicked(page, "you_next")  # the next character, of which nobody is right
     votes(rooms, wrong * 2 if guessed[1] != wrong else "qq")
     again = opened(you_part="room")  # a reload later
     helpers.clicked(again, "you_next")
     helpers.clicked(again, "you_next")
     losses = {each["name"]: each["nats"] for each in helpers.sent(again, "class_guessing")["losses"]}
+    spread = abs(room - math.log(65 * 3)) / 2  # of two numbers: their difference / sqrt(2), / sqrt(2)
+    assert f"a mean of so few characters by ±{2 * spread:.1f}" in helpers.unescaped(again)
     assert losses["class"] == pytest.approx((room - math.log(1 / 65 / 3)) / 2)
     assert losses["trigram"] == pytest.approx(np.mean(game["nats"]["trigram"][:2]), abs=1e-4)
 

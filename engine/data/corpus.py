@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 VALIDATION_SHARE = 0.1  # the last tenth
 LN_2 = float(np.log(2))
-NGRAMS = {"unigram": 0, "bigram": 1, "trigram": 2}  # tokens before the one that each predicts
 
 
 class Task(Protocol):
@@ -115,11 +114,12 @@ class Corpus:
         v = self.vocab_size
         train, validation = self.train.numpy(), self.validation.numpy()
         counts = self._counts(len(validation))
-        result = {"uniform": float(np.log(v))}
-        for name, before in NGRAMS.items():
-            if min(len(train), len(validation)) <= before:
-                continue
-            result[name] = float(ngram_nats(train, validation, v, before)[counts[before:]].mean())
+        unigram = np.bincount(train, minlength=v) + 1.0
+        unigram /= unigram.sum()
+        result = {"uniform": float(np.log(v)), "unigram": float(-np.log(unigram[validation])[counts].mean())}
+        result["bigram"] = _following(train, validation, v, 1, counts)
+        if min(len(train), len(validation)) > 2:
+            result["trigram"] = _following(train, validation, v, 2, counts)
         return result
 
     def _counts(self, length: int) -> np.ndarray:
@@ -140,12 +140,10 @@ class Corpus:
         }
 
 
-def ngram_nats(train: np.ndarray, text: np.ndarray, vocab: int, given: int) -> np.ndarray:
-    """Returns -ln p of each token of a text but its first `given`, by an n-gram model: (token - given,).
-
-    It is counted on `train` with add-one smoothing (Laplace's): p(b | a) = (count of ab + 1) / (count of a +
-    V), where a are the `given` tokens before b.
-    """
+def _following(
+    train: np.ndarray, validation: np.ndarray, vocab: int, given: int, counted: np.ndarray
+) -> float:
+    """Returns the mean -ln p of `counted` tokens, each after `given` others: p = (all + 1) / (before + V)."""
 
     def numbered(tokens: np.ndarray, length: int) -> np.ndarray:
         """Encodes every run of `length` tokens as a number below V^length; int64 holds V to 2^21."""
@@ -158,11 +156,12 @@ def ngram_nats(train: np.ndarray, text: np.ndarray, vocab: int, given: int) -> n
     def counts(length: int) -> np.ndarray:
         # Only what occurs is counted: a table of all V x V would be larger than the text.
         runs, frequencies = np.unique(numbered(train, length), return_counts=True)
-        wanted = numbered(text, length)
+        wanted = numbered(validation, length)
         place = np.minimum(np.searchsorted(runs, wanted), len(runs) - 1)
         return np.where(runs[place] == wanted, frequencies[place], 0)
 
-    return -np.log((counts(given + 1) + 1.0) / (counts(given) + vocab))
+    losses = -np.log((counts(given + 1) + 1.0) / (counts(given) + vocab))
+    return float(losses[counted[given:]].mean())
 
 
 def check_length(corpus: Corpus, context: int) -> None:

@@ -14,12 +14,13 @@ from random import Random
 import numpy as np
 import torch
 
-from engine.data.corpus import NGRAMS, ngram_nats
 from engine.errors import CorpusError, ShapeError
 from engine.model import Transformer
 
+NGRAMS = {"unigram": 0, "bigram": 1, "trigram": 2}  # tokens before the one that each predicts
 GUESSES = 5  # at each character, after which it is shown
 PRIOR = 0.5  # added to the count of each outcome (Krichevsky and Trofimov, 1981)
+ENOUGH = 30  # characters, below which a mean says little
 SHORTEST = 8  # tokens of a text that has a passage
 BATCH = 64  # windows that a model reads at a time
 WORD = 20  # tokens within which a word begins
@@ -72,16 +73,44 @@ def model_log_p(model: Transformer, passage: Passage) -> np.ndarray:
     return torch.cat(rows).double().log_softmax(-1)[len(passage.lead) - 1 :].numpy()
 
 
-def ngram_baselines(train: np.ndarray, passage: Passage, vocab: int) -> dict[str, np.ndarray]:
-    """Returns -ln p of the tokens that are guessed, (character,), by predictors without a network: `uniform`,
-    and those of NGRAMS, counted on `train` with add-one smoothing.
+def ngram_log_p(train: np.ndarray, passage: Passage, vocab: int) -> dict[str, np.ndarray]:
+    """Returns ln p of every token at each that is guessed, (character, vocab), by predictors without a
+    network: `uniform`, and those of NGRAMS, counted on `train` with add-one smoothing (Laplace's): p(b | a) =
+    (count of ab + 1) / (count of a + V), where a are the tokens before b.
     """
     count, whole = len(passage.ids), np.array([*passage.lead, *passage.ids])
-    result = {"uniform": np.full(count, math.log(vocab))}
+    result = {"uniform": np.full((count, vocab), -math.log(vocab))}
     for name, given in NGRAMS.items():
         if len(train) > given and len(passage.lead) >= given:
-            result[name] = ngram_nats(train, whole, vocab, given)[-count:]
+            first = len(passage.lead) - given
+            before = _numbered(whole[first : first + count + given - 1], given, count, vocab)
+            counts = _following(train, before, given, vocab) + 1.0
+            result[name] = np.log(counts / counts.sum(1, keepdims=True))
     return result
+
+
+def _following(train: np.ndarray, before: np.ndarray, given: int, vocab: int) -> np.ndarray:
+    """Counts what follows runs of `given` tokens, (run, vocab); `before` has their numbers, (run,)."""
+    pairs = _numbered(train, given + 1, len(train) - given, vocab)
+    known, often = np.unique(pairs, return_counts=True)
+    counts = np.zeros((len(before), vocab))
+    for row, first in zip(counts, before * vocab, strict=True):
+        here = slice(*np.searchsorted(known, (first, first + vocab)))
+        row[known[here] - first] = often[here]
+    return counts
+
+
+def _numbered(tokens: np.ndarray, length: int, count: int, vocab: int) -> np.ndarray:
+    """Encodes the first `count` runs of `length` tokens as numbers below V^length; int64 holds V to 2^21."""
+    numbers = np.zeros(count, dtype=np.int64)
+    for i in range(length):
+        numbers = numbers * vocab + tokens[i : i + count]
+    return numbers
+
+
+def nats_of(log_p: np.ndarray, ids: Sequence[int]) -> np.ndarray:
+    """Returns -ln p of the tokens that came, (character,), from ln p of all, (character, vocab)."""
+    return -log_p[np.arange(len(ids)), list(ids)]
 
 
 @dataclass(frozen=True)
@@ -90,6 +119,16 @@ class Turn:
 
     guesses: int
     right: bool
+
+
+def turns_of(log_p: np.ndarray, ids: Sequence[int]) -> list[Turn]:
+    """Returns how a predictor would play that guesses the likeliest token first, of equal ones the first. So
+    it is measured as a reader is, who cannot say how sure he is.
+    """
+    order = np.argsort(-log_p, axis=1, kind="stable")
+    ranks = (order == np.array(ids)[:, None]).argmax(1) + 1
+    most = outcomes(log_p.shape[1]) - 1
+    return [Turn(min(rank, most), rank <= most) for rank in ranks.tolist()]
 
 
 def turn_nats(turns: Sequence[Turn], vocab: int) -> np.ndarray:
@@ -202,3 +241,8 @@ class ClassGuess:
 def mean_nats(nats: Mapping[str, np.ndarray], count: int) -> dict[str, float]:
     """Returns each predictor's mean loss on the first `count` characters, in nats; nothing for none."""
     return {name: float(each[:count].mean()) for name, each in nats.items()} if count else {}
+
+
+def standard_error(nats: np.ndarray) -> float:
+    """Returns the standard error of a mean loss; infinite for fewer than two characters."""
+    return float(nats.std(ddof=1)) / math.sqrt(len(nats)) if len(nats) > 1 else math.inf

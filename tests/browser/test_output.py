@@ -156,18 +156,25 @@ def test_a_short_game_is_played_in_the_browser_and_compared_on_the_same_characte
     expect(game.locator(".gf-play-count")).to_have_text("3 characters")
     game.get_by_role("button", name="End the game").click()
     turns = [Turn(2, True), Turn(1, tried == 0), Turn(1, True)]
-    losses = {name: nats[:3].mean() for name, nats in passage.nats.items()} | {
-        "you": turn_nats(turns, len(alphabet)).mean()
-    }
+    by_guesses = {name: turn_nats(each[:3], len(alphabet)).mean() for name, each in passage.turns.items()}
+    by_guesses["you"] = turn_nats(turns, len(alphabet)).mean()
     bars = game.locator(".gf-play-bars li")
     expect(bars).to_have_count(6)
-    assert [line.split() for line in bars.all_inner_texts()] == [
-        [name, f"{loss:.2f}"] for name, loss in losses.items()
-    ]
-    claim = f"You needed {losses['you']:.1f} nats per character; the trigram {losses['trigram']:.1f} and the model {losses['model']:.1f}, on the same 3 characters."
+    found = [line.split() for line in bars.all_inner_texts()]
+    assert [name for name, *_ in found] == ["uniform", "unigram", "bigram", "trigram", "model", "you"]
+    for name, *losses in found:
+        both = [passage.nats[name][:3].mean()] if name in passage.nats else []
+        both += [by_guesses[name]] if name in by_guesses else []
+        assert losses == [f"{loss:.2f}" for loss in both], name
+    claim = (
+        f"You needed {by_guesses['you']:.1f} nats per character; guessing in the same way, the trigram needs"
+        f" {by_guesses['trigram']:.1f} and the model {by_guesses['model']:.1f}, on the same 3 characters."
+    )
     expect(tab.locator(".st-key-answer")).to_contain_text(claim)
     assert reruns(tab) == before, "no guess is sent to the server"
+    expect(game.get_by_role("button", name="Start the clock")).to_be_hidden()
     game.get_by_role("button", name="Play with another passage").click()
+    expect(game.get_by_role("button", name="Start the clock")).to_be_visible()
     expect(tab).to_have_url(re.compile("you_seed=4"))
     expect(tab.locator(".st-key-answer")).to_contain_text("You have 2 minutes")
 
@@ -176,6 +183,7 @@ class HeldOut(NamedTuple):
     alphabet: list[str]
     ids: tuple[int, ...]
     nats: dict[str, np.ndarray]
+    turns: dict[str, list[Turn]]
 
 
 def studied(name: str, seed: int) -> HeldOut:
@@ -185,4 +193,4 @@ def studied(name: str, seed: int) -> HeldOut:
     found = held_out.studied(subject, seed)
     tokenizer = subject.tokenizer
     alphabet = [tokenizer.decode([i]) for i in range(tokenizer.vocab_size)]
-    return HeldOut(alphabet, found.passage.ids, dict(found.nats))
+    return HeldOut(alphabet, found.passage.ids, dict(found.nats), dict(found.turns))

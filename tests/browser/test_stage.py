@@ -333,3 +333,34 @@ def test_the_room_answers(stage, tab, app_url, browser) -> None:
     stage.goto(f"{app_url}/room?id=%3Cscript%3E")
     expect(stage.get_by_text("There is no such room")).to_be_visible()
     expect(stage.get_by_role("link", name="Your answer")).to_have_count(0)  # in no menu
+
+
+def test_the_room_guesses_the_next_character_from_phones(stage, tab, app_url) -> None:
+    address = "sampling?sampling_view=you&you_part=room&you_seed=3&model=shakespeare-classic&stage=1"
+    opened(stage, f"{app_url}/{address}", ".gf-class .gf-play-cursor")
+    stage.get_by_role("button", name="Ask the room", exact=True).last.click()
+    expect(stage.locator(".gf-class-voted")).to_have_text("0 answers")
+    room = stage.locator(".gf-class-way").get_attribute("data-room")
+    tab.set_viewport_size({"width": 390, "height": 844})
+    tab.goto(f"{app_url}/room?id={room}")
+    keys = tab.get_by_role("group", name="Characters")
+    keys.get_by_role("button", name="q", exact=True).click()
+    expect(stage.locator(".gf-class-voted")).to_have_text("1 answer")
+    keys.get_by_role("button", name="Capital letters").click()
+    keys.get_by_role("button", name="Z", exact=True).click()
+    expect(tab.get_by_text("You chose “Z”")).to_be_visible()
+    expect(tab.locator(".gf-letters-next")).to_have_text("Z")
+    assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    stage.get_by_role("button", name="Show the guesses").click()
+    rows = stage.locator(".gf-class-rows li")
+    expect(rows.filter(has_text="Z")).to_contain_text("51%")  # (1 + 1/65) / 2
+    expect(stage.locator(".gf-class-right")).to_have_count(0)
+    expect(keys.get_by_role("button", name="q", exact=True)).to_be_disabled()
+    text = stage.locator(".gf-class .gf-play-text").inner_text()
+    stage.get_by_role("button", name="Reveal").click()
+    right = stage.locator(".gf-class-right .gf-class-character").inner_text().removesuffix(" ✓")
+    expect(stage.locator(".gf-class .gf-play-cursor")).to_have_text(right)
+    expect(stage.locator(".gf-play-class .gf-play-nats")).to_have_text("4.87")  # ln(65 * 2)
+    stage.get_by_role("button", name="Next character").click()
+    expect(tab.locator(".gf-letters-text")).to_have_text(f"{text[:-1]}{right}?", use_inner_text=False)
+    tab.goto("about:blank")

@@ -3,7 +3,7 @@ import assert from "node:assert/strict"
 import { readFileSync } from "node:fs"
 import { test } from "node:test"
 
-import { bounds, clock, filled, givenUp, guessed, guessesOf, mean, newGame, standardError, turnNats, verdict } from "../../pages/output/sampling/guessing_state.js"
+import { bounds, clock, filled, givenUp, guessed, guessesOf, mean, newGame, standardError, turnNats, turnsOf, verdict } from "../../pages/output/sampling/guessing_state.js"
 import { named, rowsOf, visible } from "../../ui/assets/shared/alphabet.js"
 
 const cases = JSON.parse(readFileSync(new URL("./guessing.json", import.meta.url), "utf8")), MOST = 5
@@ -41,6 +41,10 @@ test("of a small alphabet the last character needs no guess", () => {
   assert.deepEqual([65, 5, 2].map((vocab) => guessesOf(vocab, MOST)), [5, 4, 1])
   assert.deepEqual(played([1], [0], guessesOf(2, MOST)).turns, [{ guesses: 1, right: false }])
   near(turnNats([{ guesses: 1, right: false }], 2, MOST)[0], Math.LN2)
+})
+
+test("a predictor that would have guessed in another order is measured alike", () => {
+  assert.deepEqual(turnsOf([1, 0, 5], MOST), [{ guesses: 1, right: true }, { guesses: 5, right: false }, { guesses: 5, right: true }])
 })
 
 test("the standard error is the sample's, and of a single number endless", () => {

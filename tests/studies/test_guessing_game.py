@@ -26,9 +26,11 @@ from studies.generation.guessing_game import (
     class_p,
     draw_passage,
     model_log_p,
-    ngram_baselines,
+    nats_of,
+    ngram_log_p,
     outcomes,
     turn_nats,
+    turns_of,
 )
 from studies.generation.scoring import score
 from tests.engine.helpers import loud, tiny
@@ -87,7 +89,10 @@ def test_ngrams_are_those_of_an_independent_count() -> None:
     v, whole = corpora.from_text(LINES).vocab_size, [*found.lead, *found.ids]
     runs = {n: Counter(zip(*(train.tolist()[i:] for i in range(n)), strict=False)) for n in (1, 2, 3)}
     before = {n: Counter(zip(*(train.tolist()[i:-1] for i in range(n)), strict=False)) for n in (1, 2)}
-    nats = ngram_baselines(train, found, v)
+    log_p = ngram_log_p(train, found, v)
+    for rows in log_p.values():
+        assert rows.shape == (40, v) and np.exp(rows).sum(1) == pytest.approx(np.ones(40))
+    nats = {name: nats_of(rows, found.ids) for name, rows in log_p.items()}
     assert list(nats) == ["uniform", "unigram", "bigram", "trigram"]
     for i in range(len(found.ids)):
         at = len(found.lead) + i
@@ -127,6 +132,20 @@ def test_a_guess_number_costs_what_it_was_rare_before() -> None:
     for wrong in (Turn(0, True), Turn(6, True), Turn(6, False), Turn(-1, False)):
         with pytest.raises(ShapeError, match="at most 5 guesses"):
             turn_nats([wrong], 65)
+
+
+def test_a_predictor_plays_by_guessing_the_likeliest_first() -> None:
+    log_p = np.log([[0.2, 0.5, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4], [0.25, 0.25, 0.25, 0.25]])
+    for ids, guesses in (((1, 3, 0), (1, 1, 1)), ((0, 2, 1), (2, 2, 2)), ((2, 1, 2), (3, 3, 3))):
+        assert turns_of(log_p, ids) == [Turn(number, True) for number in guesses]
+    assert turns_of(log_p, (3, 0, 3)) == [Turn(3, False)] * 3, "three guesses of four tokens"
+    wide = np.log(np.arange(1.0, 11.0)[None, ::-1] / 55)
+    assert [turns_of(wide, [i])[0] for i in (0, 4, 5, 9)] == [
+        Turn(1, True),
+        Turn(5, True),
+        Turn(5, False),
+        Turn(5, False),
+    ]
 
 
 def test_bounds_are_shannons() -> None:
@@ -200,9 +219,9 @@ def test_nats_of_shipped_models_are_the_engines_by_another_path(name: str) -> No
             window = whole[max(0, at - found.model.config.context) : at + 1]
             logits = np.vstack([record(found.model, window[:-1])["logits"], np.zeros(corpus.vocab_size)])
             assert -log_p[i, token] == pytest.approx(score(logits, window).nats[-1], abs=1e-4)
-    all_of_it = ngram_baselines(train, Passage(0, tuple(text[:2].tolist()), tuple(text[2:].tolist())), 65)
-    for name, loss in corpus.baselines.items():
-        assert all_of_it[name].mean() == pytest.approx(loss, rel=1e-4)
+    most = Passage(0, tuple(text[:2].tolist()), tuple(text[2:].tolist()))
+    for name, rows in ngram_log_p(train, most, 65).items():
+        assert nats_of(rows, most.ids).mean() == pytest.approx(corpus.baselines[name], rel=1e-4)
 
 
 if __name__ == "__main__":

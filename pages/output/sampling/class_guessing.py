@@ -14,7 +14,7 @@ from engine.errors import GlassformerError
 from pages.output.sampling import held_out
 from pages.output.sampling.held_out import MODEL, Studied
 from runs.rooms import Question, Rooms
-from studies.generation.guessing_game import ClassGuess, class_nats, mean_nats
+from studies.generation.guessing_game import ENOUGH, ClassGuess, class_nats, mean_nats, standard_error
 from ui import content, explain, live, session
 from ui.figures import theme
 from ui.model_bar import Subject
@@ -128,9 +128,16 @@ def _buttons(now: Round, found: Studied, alphabet: tuple[str, ...]) -> None:
                 alphabet,
             ),
         )
-        st.button(TEXT["another"], key="you_another", on_click=held_out.next_passage)
+        st.button(TEXT["another"], key="you_another", on_click=_another, args=(now,))
         if now.question is not None:
             st.button(TEXT["end"], key="you_end", on_click=_lead, args=("end", now, "", alphabet))
+
+
+def _another(now: Round) -> None:
+    """Goes to another passage; phones can no longer vote on this one."""
+    if now.state == "voting":
+        _lead("close", now, "", ())
+    held_out.next_passage()
 
 
 def _lead(do: str, now: Round, text: str, alphabet: tuple[str, ...]) -> None:
@@ -196,7 +203,11 @@ def _answer(now: Round, found: Studied, alphabet: tuple[str, ...], nats: dict[st
     """Says what the room is asked, what it prefers, or how its loss stands."""
     if now.state == "revealed":
         means = mean_nats(nats, now.known)
-        return TEXT("losses", characters=now.known, room=means[CLASS], model=means[MODEL])
+        said = TEXT("losses", characters=now.known, room=means[CLASS], model=means[MODEL])
+        if now.known >= ENOUGH:
+            return said
+        chance = 2 * standard_error(nats[CLASS])
+        return f"{said} {TEXT('few', chance=chance) if now.known > 1 else TEXT['single']}"
     if now.state == "guessed":
         guess = ClassGuess.of(now.counts[-1], found.log_p[now.at])
         room, model = guess.first

@@ -11,7 +11,7 @@ import { counted } from "../../../ui/assets/shared/numbers.js"
 import { saveTools } from "../../../ui/assets/shared/save.js"
 import { paint } from "../../../ui/assets/shared/theme.js"
 import { cell, lossBars } from "./guessing_draw.js"
-import { SURE, bounds, clock, filled, givenUp, guessed, guessesOf, mean, newGame, standardError, turnNats, verdict } from "./guessing_state.js"
+import { SURE, bounds, clock, filled, givenUp, guessed, guessesOf, mean, newGame, standardError, turnNats, turnsOf, verdict } from "./guessing_state.js"
 
 /**
  * What is sent.
@@ -21,6 +21,7 @@ import { SURE, bounds, clock, filled, givenUp, guessed, guessesOf, mean, newGame
  * @property {string} lead
  * @property {number[]} ids to guess
  * @property {Record<string, number[]>} nats of each character, by predictor
+ * @property {Record<string, number[]>} turns the number of the guess with which each would have been right; 0 for none
  * @property {number} seconds
  * @property {number} guesses
  * @property {Record<string, string>} words sentences with fields in braces
@@ -28,7 +29,7 @@ import { SURE, bounds, clock, filled, givenUp, guessed, guessesOf, mean, newGame
  */
 
 const TICK_MS = 250
-const SURPRISING = Math.log(10) // nats: a probability below a tenth
+const SURPRISED = 3 // guesses, among which the character was not
 const READY = "ready", PLAYING = "playing", OVER = "over"
 const YOU = "you", MODEL = "model", NGRAMS = ["uniform", "unigram", "bigram", "trigram"]
 
@@ -138,6 +139,8 @@ function draw(self) {
   const { data, game, state } = self, { words } = data, plays = state === PLAYING
   self.root.dataset.state = state
   write(self.main, words[plays ? "end" : "start"])
+  self.main.hidden = state === OVER && !alone() // who has seen the passage guesses another
+  self.another.classList.toggle("gf-play-main", state === OVER)
   for (const label of ["aria-label", "title"]) self.main.setAttribute(label, words[plays ? "end hint" : "start hint"])
   write(self.time, clock(plays ? self.ends - performance.now() : 1000 * data.seconds))
   self.time.hidden = state === OVER
@@ -155,12 +158,11 @@ function draw(self) {
 
 /** The text up to where one guesses; nothing of it beyond. */
 function drawText(self) {
-  const { data: { lead, ids, alphabet }, game, state, text } = self
-  const you = state === OVER ? turnNats(game.turns, alphabet.length, self.most) : []
+  const { data: { lead, ids, alphabet }, game, state, text } = self, all = state === OVER ? players(self) : {}
   text.replaceChildren(...Array.from(lead, (/** @type {string} */ character) => cell(character, "gf-play-lead")))
   self.cells = game.turns.map((/** @type {import("./guessing_state.js").Turn} */ turn, /** @type {number} */ i) => {
-    const kinds = state === OVER ? [you[i] > SURPRISING ? "gf-play-by-you" : "", self.data.nats.model[i] > SURPRISING ? "gf-play-by-model" : ""] : [turn.right ? "" : "gf-play-missed"]
-    const made = cell(alphabet[ids[i]], kinds.filter(Boolean).join(" "))
+    const kinds = state === OVER ? [YOU, MODEL].filter((name) => surprised(all[name][i])).map((name) => `gf-play-by-${name}`) : turn.right ? [] : ["gf-play-missed"]
+    const made = cell(alphabet[ids[i]], kinds.join(" "))
     made.dataset.at = String(i)
     return made
   })
@@ -169,21 +171,25 @@ function drawText(self) {
   text.scrollTop = text.scrollHeight
 }
 
-/** Mean nats of each predictor on the characters that were guessed, the reader's last. */
-function means(self) {
-  const { data, game: { turns } } = self, count = turns.length
-  const all = Object.fromEntries([...NGRAMS, MODEL].filter((name) => name in data.nats).map((name) => [name, data.nats[name].slice(0, count)]))
-  return /** @type {Record<string, number[]>} */ ({ ...all, [YOU]: turnNats(turns, data.alphabet.length, self.most) })
+const surprised = (/** @type {import("./guessing_state.js").Turn} */ { guesses, right }) => !right || guesses > SURPRISED
+
+/** How each predictor would have guessed the characters that the reader did, who comes last. @returns {Record<string, import("./guessing_state.js").Turn[]>} */
+function players({ data, game: { turns }, most }) {
+  const all = Object.entries(data.turns).map(([name, numbers]) => [name, turnsOf(/** @type {number[]} */ (numbers).slice(0, turns.length), most)])
+  return { ...Object.fromEntries(all), [YOU]: turns }
 }
 
 function drawResult(self) {
-  const { data, game, result } = self, { words } = data, all = means(self), you = all[YOU], two = (/** @type {number} */ x) => x.toFixed(2)
+  const { data, game, result, most } = self, { words } = data, two = (/** @type {number} */ x) => x.toFixed(2), all = byGuesses(self), you = all[YOU]
   const ngram = NGRAMS.filter((name) => name in all).at(-1) ?? MODEL, many = counted(you.length, "character")
   const { what } = verdict(you, all[ngram]), chance = SURE * standardError(you), second = what === "few" && !Number.isFinite(chance) ? "single" : what
-  const list = lossBars(filled(words.bars, { characters: many }), Object.entries(all).map(([name, nats]) => ({ name, title: words[name], nats: mean(nats) })))
-  const legend = element("p", "gf-play-legend", words.mark), { lower, upper } = bounds(game.turns, data.alphabet.length, self.most)
+  const legend = element("p", "gf-play-legend", filled(words.mark, { number: SURPRISED })), { lower, upper } = bounds(game.turns, data.alphabet.length, most)
   for (const name of [YOU, MODEL]) within(legend, "span", `gf-play-by-${name}`, words[name])
   const title = element("p", "gf-play-title", filled(words.bars, { characters: many }))
+  for (const name of ["length", "guesses"]) within(title, "span", `gf-play-key gf-play-${name}`, words[`by ${name}`])
+  const list = lossBars(title.textContent ?? "", [...NGRAMS, MODEL, YOU].filter((name) => name in data.nats || name in all).map((name) => ({
+    name, title: words[name], nats: name in data.nats ? mean(data.nats[name].slice(0, you.length)) : null, guesses: name in all ? mean(all[name]) : null,
+  })))
   const more = element("p", "gf-play-note", filled(words.bounds, { perplexity: Math.exp(mean(you)).toFixed(1), lower: two(lower), upper: two(upper) }))
   result.replaceChildren(legend, title, list, more)
   answerOver([
@@ -192,18 +198,24 @@ function drawResult(self) {
   ].join(" "), result)
 }
 
-/** Says how surprising one character was. */
+/** Nats of each character by guesses alone, by predictor. @returns {Record<string, number[]>} */
+function byGuesses(self) {
+  return Object.fromEntries(Object.entries(players(self)).map(([name, turns]) => [name, turnNats(turns, self.data.alphabet.length, self.most)]))
+}
+
+/** Says with which guess one character was found. */
 function point(self, /** @type {HTMLElement | null} */ at) {
   if (!at || self.state !== OVER) return
-  const i = Number(at.dataset.at), { data, game } = self, all = means(self), ngram = NGRAMS.filter((name) => name in all).at(-1) ?? MODEL
-  const { guesses, right } = game.turns[i], two = (/** @type {string} */ name) => all[name][i].toFixed(2)
-  write(self.said, filled(data.words[right ? "at" : "at missed"], { character: visible(data.alphabet[data.ids[i]]), number: guesses, you: two(YOU), ngram: data.words[ngram], reference: two(ngram), model: two(MODEL) }))
+  const i = Number(at.dataset.at), { data, most } = self, { words } = data, all = players(self), ngram = NGRAMS.filter((name) => name in all).at(-1) ?? MODEL
+  const number = (/** @type {string} */ name) => { const { guesses, right } = all[name][i]; return filled(words[right ? "number" : "no number"], { number: guesses, most }) }
+  write(self.said, filled(words.at, { character: visible(data.alphabet[data.ids[i]]), you: number(YOU), ngram: words[ngram], reference: number(ngram), model: number(MODEL) }))
 }
 
 function table(self) {
-  const all = self.game.turns.length ? means(self) : {}, names = Object.keys(all)
-  return [["character", "guesses", "right", ...names], ...self.game.turns.map((/** @type {import("./guessing_state.js").Turn} */ { guesses, right }, /** @type {number} */ i) =>
-    [self.data.alphabet[self.data.ids[i]], guesses, right, ...names.map((name) => all[name][i])])]
+  const { data, game: { turns } } = self, all = turns.length ? byGuesses(self) : {}, names = Object.keys(all), given = Object.keys(data.nats)
+  const head = ["character", "guesses", "right", ...given, ...names.map((name) => `${name}_by_guesses`)]
+  return [head, ...turns.map((/** @type {import("./guessing_state.js").Turn} */ { guesses, right }, /** @type {number} */ i) =>
+    [data.alphabet[data.ids[i]], guesses, right, ...given.map((name) => data.nats[name][i]), ...names.map((name) => all[name][i])])]
 }
 
 function remove(self) {

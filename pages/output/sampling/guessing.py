@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pages.output.sampling import held_out
-from studies.generation.guessing_game import GUESSES
+from studies.generation.guessing_game import GUESSES, Turn
 from ui import content, explain
 from ui.figures import theme
 from ui.model_bar import Subject
@@ -29,6 +29,7 @@ def draw(subject: Subject) -> None:
         "lead": "".join(alphabet[i] for i in passage.lead),
         "ids": list(passage.ids),
         "nats": {name: nats.round(DECIMALS).tolist() for name, nats in found.nats.items()},
+        "turns": {name: [_sent(turn) for turn in turns] for name, turns in found.turns.items()},
         "seconds": SECONDS,
         "guesses": GUESSES,
         "words": {name: TEXT[f"say {name}"] for name in _said()},
@@ -39,6 +40,11 @@ def draw(subject: Subject) -> None:
     )
     source = TEXT[f"source {found.source}"]
     explain.answer(TEXT("waiting", minutes=SECONDS // 60, source=source))
+
+
+def _sent(turn: Turn) -> int:
+    """The number of the guess that was right; 0 for none."""
+    return turn.guesses if turn.right else 0
 
 
 def _said() -> list[str]:

@@ -12,17 +12,21 @@ export function cell(character, name) {
 }
 
 /**
- * A list of bars, each as long as its loss.
+ * A list of bars, each as long as its loss; behind it, where there is one, the loss by guesses alone.
  * @param {string} label
- * @param {{ name: string, title: string, nats: number }[]} losses
+ * @param {{ name: string, title: string, nats: number | null, guesses?: number | null }[]} losses
  */
 export function lossBars(label, losses) {
-  const list = element("ul", "gf-play-bars", "", { "aria-label": label }), most = Math.max(...losses.map(({ nats }) => nats))
-  for (const { name, title, nats } of losses) {
+  const list = element("ul", "gf-play-bars", "", { "aria-label": label }), most = Math.max(...losses.flatMap(({ nats, guesses }) => [nats ?? 0, guesses ?? 0]))
+  for (const { name, title, nats, guesses } of losses) {
     const row = within(list, "li", `gf-play-${name}`)
     within(row, "span", "gf-play-name", title)
-    within(within(row, "div", "gf-play-track"), "div", "gf-play-length").style.width = `${(100 * nats) / most}%`
-    within(row, "span", "gf-play-nats", nats.toFixed(2))
+    const track = within(row, "div", "gf-play-track")
+    for (const [of, value] of /** @type {[string, number | null | undefined][]} */ ([["gf-play-guesses", guesses], ["gf-play-length", nats]])) {
+      if (typeof value === "number") within(track, "div", of).style.width = `${(100 * value) / most}%`
+    }
+    within(row, "span", "gf-play-nats", nats?.toFixed(2) ?? "")
+    if (guesses !== undefined) within(row, "span", "gf-play-nats", guesses?.toFixed(2) ?? "")
   }
   return list
 }

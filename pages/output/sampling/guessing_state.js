@@ -80,6 +80,9 @@ export function bounds(turns, vocab, most) {
   return { lower: mean(turns.map(({ guesses, right }) => steep(guesses + (right ? 0 : 1)))), upper: -mean(turns.map((turn) => Math.log(probability(turn, shares, vocab)))) }
 }
 
+/** How a predictor would have played, by the number of the guess that was right; 0 for none of `most`. @param {number[]} numbers @param {number} most @returns {Turn[]} */
+export const turnsOf = (numbers, most) => numbers.map((number) => ({ guesses: number || most, right: number > 0 }))
+
 /** The standard error of a mean; infinite for fewer than two numbers. @param {number[]} all */
 export function standardError(all) {
   const centre = mean(all)

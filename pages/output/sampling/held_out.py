@@ -12,7 +12,15 @@ from engine.data import corpora
 from engine.data.tokenizers import Tokenizer
 from engine.errors import CorpusError
 from engine.model import Transformer
-from studies.generation.guessing_game import Passage, draw_passage, model_log_p, ngram_baselines
+from studies.generation.guessing_game import (
+    Passage,
+    Turn,
+    draw_passage,
+    model_log_p,
+    nats_of,
+    ngram_log_p,
+    turns_of,
+)
 from ui import content, memo, session, widgets
 from ui.model_bar import Subject
 from ui.text.markdown import sentence
@@ -27,13 +35,15 @@ MODEL = "model"
 
 @dataclass(frozen=True, eq=False)
 class Studied:
-    """A passage of the corpus `source`, in a model's alphabet. `nats`: -ln p of each guessed character,
-    by predictor, (character,); `log_p`: ln p of the whole alphabet by the model, (character, vocab).
+    """A passage of the corpus `source`, in a model's alphabet. `nats`: -ln p of each guessed character, by
+    predictor, (character,); `turns`: how each would guess it; `log_p`: ln p of the whole alphabet by the
+    model, (character, vocab).
     """
 
     source: str
     passage: Passage
     nats: Mapping[str, np.ndarray] = field(repr=False)
+    turns: Mapping[str, list[Turn]] = field(repr=False)
     log_p: np.ndarray = field(repr=False)
 
 
@@ -80,10 +90,10 @@ def _studied(
     blanks = {i for i in range(_tokenizer.vocab_size) if _tokenizer.decode([i]).isspace()}
     line_break = next((i for i in blanks if _tokenizer.decode([i]) == "\n"), None)
     found = draw_passage(text, seed, lead=LEAD, most=MOST, blanks=blanks, line_break=line_break)
-    log_p = model_log_p(_model, found)
-    nats = ngram_baselines(train, found, _tokenizer.vocab_size)
-    nats[MODEL] = -log_p[np.arange(len(found.ids)), list(found.ids)]
-    return Studied(source, found, nats, log_p)
+    log_p = ngram_log_p(train, found, _tokenizer.vocab_size) | {MODEL: model_log_p(_model, found)}
+    nats = {name: nats_of(each, found.ids) for name, each in log_p.items()}
+    turns = {name: turns_of(each, found.ids) for name, each in log_p.items() if name != "uniform"}
+    return Studied(source, found, nats, turns, log_p[MODEL])
 
 
 @memo.loaded()

@@ -54,6 +54,10 @@ def test_the_game_is_of_held_out_text_with_the_nats_of_each_predictor_on_its_cha
         assert {name: sent["nats"][name][at] for name in wanted} == pytest.approx(
             {name: -math.log(each) for name, each in wanted.items()}, abs=2e-4
         )
+        order = sorted(range(65), key=lambda i: -count(train, two + alphabet[i]))
+        guess = order.index(sent["ids"][at]) + 1
+        assert sent["turns"]["trigram"][at] == (guess if guess <= 5 else 0)
+    assert list(sent["turns"]) == PREDICTORS[1:]
     assert (sent["seconds"], sent["guesses"]) == (120, 5)
     assert "You have 2 minutes" in helpers.unescaped(page)
     assert guessed[:30] not in helpers.unescaped(page), "what comes next is not told"
@@ -124,12 +128,15 @@ def test_a_room_has_a_loss_on_the_characters_that_it_guessed(rooms: Rooms) -> No
         {name: game["nats"][name][0] for name in PREDICTORS} | {"class": room}, abs=1e-4
     )
     assert f"After 1 character the room needs **{room:.2f} nats**" in helpers.unescaped(page)
+    assert "A single character says nothing yet." in helpers.unescaped(page)
     helpers.clicked(page, "you_next")  # the next character, of which nobody is right
     votes(rooms, wrong * 2 if guessed[1] != wrong else "qq")
     again = opened(you_part="room")  # a reload later
     helpers.clicked(again, "you_next")
     helpers.clicked(again, "you_next")
     losses = {each["name"]: each["nats"] for each in helpers.sent(again, "class_guessing")["losses"]}
+    spread = abs(room - math.log(65 * 3)) / 2  # of two numbers: their difference / sqrt(2), / sqrt(2)
+    assert f"a mean of so few characters by ±{2 * spread:.1f}" in helpers.unescaped(again)
     assert losses["class"] == pytest.approx((room - math.log(1 / 65 / 3)) / 2)
     assert losses["trigram"] == pytest.approx(np.mean(game["nats"]["trigram"][:2]), abs=1e-4)
 
@@ -137,9 +144,9 @@ def test_a_room_has_a_loss_on_the_characters_that_it_guessed(rooms: Rooms) -> No
 def test_another_question_or_passage_begins_at_the_first_character(rooms: Rooms) -> None:
     page = opened(you_part="room")
     helpers.clicked(page, "you_next")
-    helpers.clicked(page, "you_next")
     helpers.clicked(page, "you_another")
-    assert page.button(key="you_next").label == "Ask the room"
+    before = rooms.mine("this-browser")
+    assert page.button(key="you_next").label == "Ask the room" and before is not None and not before.open
     helpers.clicked(page, "you_next")
     assert rooms.past("this-browser") == ()
     rooms.ask("this-browser", "Why?", ["a", "b"])

@@ -46,6 +46,8 @@ def _question() -> None:
         st.caption(_said(asked, chosen))
         return
     st.header(safe(asked.text), anchor=False)
+    if asked.open and asked.before:
+        st.caption(TEXT["second vote"])
     for index, answer in enumerate(asked.answers):
         st.button(
             safe(answer),
@@ -56,8 +58,6 @@ def _question() -> None:
             on_click=_choose,
             args=(asked, person, index),
         )
-    if asked.open and asked.before:
-        st.caption(TEXT["second vote"])
     st.caption(_said(asked, chosen))
 
 

@@ -14,11 +14,8 @@ MAX_CHANGES = 20  # of one browser's answer to one question
 MAX_SECONDS = 2 * 3600  # without a question or an answer, after which a room is forgotten
 MAX_TEXT, MAX_ANSWER = 200, 80  # characters
 FEWEST, MOST = 2, 5  # answers to choose from
-MAX_PASSAGE, MAX_ALPHABET, MAX_PAST = (
-    600,
-    256,
-    500,
-)  # characters: before the next one, to choose from, asked for
+MAX_PASSAGE, MAX_ALPHABET = 600, 256  # characters: before the next, and to choose it from
+MAX_PAST = 500  # characters in a row whose answers are remembered
 
 
 @dataclass(frozen=True)

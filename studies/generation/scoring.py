@@ -45,6 +45,10 @@ class Scored:
         """The sum of -ln p up to each token, (token,)."""
         return self.nats.cumsum()
 
+    def nats_from(self, first: int) -> float:
+        """Returns the sum of -ln p over the scored tokens from the one at `first`, from 0, to the last."""
+        return float(self.nats[first:].sum())
+
     @property
     def worst(self) -> int:
         """The scored token, from 0, that was least expected; of equal ones the first."""

@@ -253,8 +253,9 @@ def test_every_view_takes_the_model_that_it_opens_with() -> None:
         for view in page.views if page is not None else ():
             for name in (view.best or (page.model,)) if view.takes else ():
                 if name in SHIPPED or name in LAPSES:
-                    model = models.model_of(
-                        name, NEWEST, models.lapse_of(name).steps if name in LAPSES else ()
-                    ).model
-                    subject = model_bar.Subject((name, NEWEST), "", model, None, "", (), None)
+                    steps = models.lapse_of(name).steps if name in LAPSES else ()
+                    found = models.model_of(name, NEWEST, steps)
+                    subject = model_bar.Subject(
+                        (name, NEWEST), "", found.model, found.tokenizer, "", (), None
+                    )
                     assert model_needs.lacking(view.takes, subject) is None, (page.title, view.id, name)

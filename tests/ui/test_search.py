@@ -40,7 +40,7 @@ EXPECTED = {
     "how does attention work": ("Attention > Heads",),
     "why divide by sqrt(d)": ("Attention > Scores",),
     "kv cache": ("Generation > KV cache", "KV cache"),
-    "sofmax": ("softmax", "Attention > Scores"),
+    "sofmax": ("Attention > Scores", "softmax"),
     "dpo": ("After pre-training > Reward", "DPO"),
     "nucleus sampling": ("Sampling > Stage by stage",),
     "what is a bigram?": ("Ladder > Bigrams",),

@@ -127,8 +127,8 @@ def _logits(key: tuple[str, int], ids: tuple[int, ...], _model: Transformer) -> 
 
 def _of_model(subject: Subject, text: str, scored: Scored, given: int) -> Row:
     """Scores the same text by the model; its first `given` tokens are the line break."""
-    nats = scored.nats[given - 1 :]
-    return _row(TEXT("model", title=subject.title), len(nats), float(nats.sum()), text)
+    tokens = scored.likelihood.tokens - (given - 1)
+    return _row(TEXT("model", title=subject.title), tokens, scored.nats_from(given - 1), text)
 
 
 def _row(name: content.Filled, tokens: int, nats: float, text: str) -> Row:

@@ -80,7 +80,8 @@ def facts(name: str, model: str) -> Key:
     )
     even = EVEN * math.log(shipped.tokenizer.vocab_size)
     right = "even" if unknown > even else "continues" if abs(unknown - known) < NEAR else ""
-    return Key(right, {"choices": math.exp(unknown), "known": math.exp(known)})
+    vocab = _shipped(model).tokenizer.vocab_size
+    return Key(right, {"choices": math.exp(unknown), "known": math.exp(known), "vocab": vocab})
 
 
 def memory(statement: str, prompt: str, letter: str, model: str) -> Key:
@@ -182,6 +183,8 @@ def budget_of(budget: float) -> Key:
     else:
         right = ""
     fields = {"small": sizes[0], "large": sizes[-1], "least": sizes[best], "least_loss": losses[best]}
+    read = {run.parameters: run.tokens for run in runs}
+    fields |= {"most": read[sizes[0]], "fewest": read[sizes[-1]]}
     fields |= {"small_loss": losses[0], "large_loss": losses[-1], "seeds": len({r.plan.seed for r in runs})}
     return Key(right, fields)
 

@@ -114,6 +114,51 @@ def test_the_last_hint_shows_the_number_and_the_first_does_not() -> None:
             assert shown[0] not in nudge.split(), (name, id_, nudge)
 
 
+def evaluated(side: str) -> float:
+    """The value of one side of an equation as it is printed."""
+    text = re.sub(r"\\frac\{((?:[^{}]|\{[^{}]*\})*)\}\{((?:[^{}]|\{[^{}]*\})*)\}", r"(\1) / (\2)", side)
+    text = re.sub(r"e\^\{([^{}]*)\}", r"math.exp(\1)", text)
+    text = re.sub(r"\\sqrt\{([^{}]*)\}", r"math.sqrt(\1)", text)
+    text = re.sub(r"\\ln ([\d.]+)", r"math.log(\1)", text)
+    text = text.replace("\\cdot", "*").replace("·", "*").replace("²", "**2").replace(",", "")
+    assert re.fullmatch(r"(?:[\d.e+*/() -]|math\.(?:exp|sqrt|log))+", text), text
+    return float(eval(text.replace("$", "")))
+
+
+def equations() -> Iterator[tuple[str, str]]:
+    for name, example in (*every(), *more()):
+        for cell in example.cells.values():
+            way = cell.hints[2].replace("$", "")
+            if isinstance(cell.form, Numbers) and "=" in way and "infty" not in way:
+                yield name, way
+
+
+def more() -> Iterator[tuple[str, WorkedExample]]:
+    """More numbers, since rounding goes wrong for few of them."""
+    for seed in range(300):
+        rng = Random(seed)
+        names, p = list("abcdefgh"), [rng.uniform(0.02, 1) for _ in range(8)]
+        if (example := perplexity.few_tokens(names, p, seed)) is not None:
+            yield f"p {seed}", example
+        rows = attention.draw(rng).values()
+        yield f"drawn {seed}", heads_of(*rows)
+        yield f"fine {seed}", heads_of(*([x + round(rng.random(), 4) for x in row] for row in rows))
+    for rank in range(0, 60, 4):
+        for scale in (0.125, 1.0, 8.0):
+            yield f"step {rank} {scale}", step_example(rank, scale)
+
+
+def test_every_printed_equation_is_true_as_it_is_printed() -> None:
+    count = 0
+    for name, way in equations():
+        left, right = way.rsplit(" = ", 1)
+        places = len(right.partition(".")[2])
+        off = abs(evaluated(left) - evaluated(right))
+        assert off <= 0.5 * 10**-places + 1e-9, (name, way, evaluated(left))
+        count += 1
+    assert count > 10_000
+
+
 def test_levels_leave_nothing_then_a_number_then_a_row_then_all_to_the_reader() -> None:
     for name, example in every():
         blanks = {level: list(example.blanks(level)) for level in LEVELS}

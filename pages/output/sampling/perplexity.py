@@ -91,8 +91,8 @@ def draw(subject: Subject) -> None:
 
 
 def chain(scored: Scored) -> str:
-    """Returns the four steps from probabilities to the perplexity (a Markdown table), each in as many decimals
-    as it takes for what follows.
+    """Returns the four steps from probabilities to the perplexity (a Markdown table), each in as many
+    decimals as it takes for what follows.
     """
     likelihood, (mantissa, power) = scored.likelihood, scored.product
     total, tokens = f"{likelihood.total:.2f}", likelihood.tokens

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 Row = Sequence[float]
 NOTHING = -math.inf  # the score of a place that must not be seen
+MOST_DECIMALS = 15
 
 
 def softmax(scores: Row) -> tuple[float, ...]:
@@ -50,6 +51,30 @@ def written(x: float, decimals: int = 3) -> str:
     text = f"{x:,.{decimals}f}"
     text = text.rstrip("0").rstrip(".") if "." in text else text
     return "0" if text == "-0" else text
+
+
+def decimals_for(
+    calculate: Callable[[Sequence[float]], float], numbers: Sequence[float], result: str, least: int = 3
+) -> int:
+    """Returns how many decimals, at least so many, numbers need for a calculation with them, as they are
+    written, to round to its written `result`.
+
+    >>> decimals_for(lambda x: math.exp(x[0]), [1.1459], "3.1", 2), decimals_for(sum, [0.5, 0.25], "0.75", 2)
+    (3, 2)
+    """
+    tried = range(least, MOST_DECIMALS)
+    enough = (n for n in tried if rounds_to(calculate([round(x, n) for x in numbers]), result))
+    return next(enough, MOST_DECIMALS)
+
+
+def rounds_to(x: float, result: str) -> bool:
+    """True if a number is what is written, in as many decimals as that has.
+
+    >>> rounds_to(3.158, "3.1"), rounds_to(1234.56, "1,235")
+    (False, True)
+    """
+    wanted, places = float(result.replace(",", "")), len(result.partition(".")[2])
+    return abs(x - wanted) <= 0.5 * 10**-places + 1e-12 * abs(wanted)
 
 
 def factor(x: float, decimals: int = 3) -> str:

@@ -122,7 +122,7 @@ def test_a_wrong_guess_leads_to_what_refutes_it_and_a_minute_later_to_its_like(p
     expect(page.get_by_role("button", name="See it: Bug lab")).to_be_visible()
     expect(line).to_be_hidden()  # while the guess is read
     page.get_by_role("button", name="Close", exact=True).click()
-    expect(line).to_contain_text("The same idea with other numbers")
+    expect(line).to_contain_text("Your last guess was wrong. The same idea with other numbers")
     line.get_by_role("button", name=GUESSES["unmasked"].title).click()
     expect(page).to_have_url(re.compile(r"/attention\?.*text=What"))
     expect(line).to_be_hidden()
@@ -130,6 +130,24 @@ def test_a_wrong_guess_leads_to_what_refutes_it_and_a_minute_later_to_its_like(p
     page.get_by_role("button", name="It stays about the same").click()
     page.get_by_role("button", name="See it: Bug lab").click()
     page.locator(".st-key-answer", has_text="The bug makes the loss look better").wait_for()
+
+
+def test_who_forgets_everything_is_offered_nothing(page, app_url) -> None:
+    page.add_init_script(AT_ONCE)
+    visit.opened(page, f"{app_url}/attention?attention_view=mask")
+    line = page.locator(".gf-watch-line")
+    guessed(page, "It stays about the same")
+    other_tab_forgets = "localStorage.clear(); dispatchEvent(new StorageEvent('storage', { key: null }))"
+    page.evaluate(other_tab_forgets)
+    page.get_by_role("button", name="Close", exact=True).click()
+    page.wait_for_timeout(2500)  # it looks again every two seconds
+    expect(line).to_be_hidden()
+    page.locator(".gf-guess-pill").click()
+    page.get_by_role("button", name="It stays about the same").click()
+    page.get_by_role("button", name="Close", exact=True).click()
+    expect(line).to_be_visible()
+    page.evaluate(other_tab_forgets)
+    expect(line).to_be_hidden()
 
 
 @visit.needs_axe

@@ -68,10 +68,23 @@ test("practising before the day, with numbers that were solved before, or beside
   assert.ok(isDue(held.exercises.get("size"), DAY + 1))
   answered(held, "exercises", "size", { right: true, seed: 9, helped: true }, DAY + 1)
   const item = held.exercises.get("size")
-  assert.deepEqual([item.step, item.due, item.missed, item.seeds], [0, DAY + 2, false, [6, 5, 9]])
+  assert.deepEqual([item.step, item.due, item.missed, item.seeds], [0, DAY + 2, false, [6, 5]])
   wrong(held, "size", DAY + 2)
   answered(held, "exercises", "size", { right: true, seed: 10, helped: true }, DAY + 3)
   assert.deepEqual([item.due, item.missed], [DAY + 4, true])
+})
+
+test("an answer after its solution was open solves nothing, and is no guess that was right", () => {
+  const held = nothing()
+  answered(held, "guesses", "width", { right: false }, DAY - 1)
+  solved(held, { id: "spread", seed: 3, right: true, helped: true }, ["width"], DAY)
+  assert.equal(ledger(held, 77), "Noted in this browser only: 0 of 77 exercises solved, 0 of 1 guess right, 0 views seen.")
+  assert.deepEqual(held.exercises.get("spread").seeds, [])
+  assert.deepEqual(titles(held, DAY + 1), ["√d_k"], "both return, as one question")
+  solved(held, { id: "spread", seed: 4, right: true, helped: false }, ["width"], DAY + 1)
+  assert.match(ledger(held, 77), /1 of 77 exercises solved, 1 of 2 guesses right/)
+  solved(held, { id: "spread", seed: 4, right: true, helped: true }, [], DAY + 1)
+  assert.deepEqual(held.exercises.get("spread").seeds, [4], "what was solved before stays so")
 })
 
 test("wrong guesses come first, then wrong answers, then the longest overdue", () => {

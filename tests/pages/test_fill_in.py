@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -160,6 +160,18 @@ def test_what_the_reader_works_out_stands_nowhere_else_on_the_screen(drawn) -> N
     assert "shapes_two_heads" in drawn and "99.7%" in said(page)
     closed = opened("inside/shapes", shapes_view="hand", shapes_hand_fill="row")
     assert "99.7%" in said(closed), "with the fold closed nothing is left to the reader"
+
+
+@pytest.mark.parametrize("model", ["gpt2", "fast", "qwen2.5-0.5b", "block-512", "bert-base"])
+def test_a_count_that_is_left_to_the_reader_stands_nowhere_on_the_screen(
+    model: str, examples: list[WorkedExample], drawn: dict[str, Any]
+) -> None:
+    page = visited("parameters", "all", parameters_model=model)
+    totals = ("tokens", "positions", "in all blocks", "all blocks", "the whole model")
+    answers = {cell.text for cell in examples[-1].cells.values() if cell.label in totals}
+    shown = {f"{value:,.0f}" for value in drawn["parameters_treemap"].traces[0]["values"]}
+    text = " ".join(said(page))
+    assert len(answers) >= 4 and not answers & shown and not [one for one in answers if one in text]
 
 
 def test_new_numbers_change_the_boxes_of_two_heads_and_the_seed_of_others(

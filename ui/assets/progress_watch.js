@@ -4,7 +4,7 @@
 
 import { button, element, within } from "./shared/dom.js"
 import { component } from "./shared/mount.js"
-import { follow, note, progress, today } from "./shared/progress_store.js"
+import { follow, note, progress, today, watch } from "./shared/progress_store.js"
 import { seen, target } from "./shared/progress_state.js"
 import { MISSED } from "./guess_state.js"
 
@@ -21,6 +21,7 @@ function create(place, _, signal) {
   const self = { root, line, view: "", seeing: /** @type {any} */ (0), waiting: /** @type {any} */ (0) }
   document.addEventListener(MISSED, (event) => missed(self, /** @type {CustomEvent} */ (event).detail), { signal })
   document.addEventListener("visibilitychange", () => look(self), { signal })
+  watch(() => forgotten(self), signal)
   const main = document.querySelector('[data-testid="stMain"]')
   const size = new ResizeObserver(() => line.style.setProperty("--gf-guess-left", `${main ? main.getBoundingClientRect().left : 0}px`))
   if (main) size.observe(main)
@@ -53,6 +54,11 @@ function missed(self, { id, again }) {
   wait(self)
 }
 
+/** Who has the browser forget everything has it forget this guess, too. */
+function forgotten(self) {
+  if (pending && !progress().guesses.has(pending.id)) pass(self)
+}
+
 function wait(self) {
   clearTimeout(self.waiting)
   if (pending) self.waiting = setTimeout(() => offer(self), Math.max(0, pending.at - Date.now()))
@@ -70,13 +76,14 @@ function offer(self) {
     pass(self)
     follow(to.address, to.guess)
   })
-  const said = element("p", "", "A minute ago your guess was wrong. The same idea with other numbers:")
+  const said = element("p", "", "Your last guess was wrong. The same idea with other numbers:")
   self.line.replaceChildren(said, go, button("Not now", "Not now", () => pass(self)))
   self.line.hidden = false
 }
 
 function pass(self) {
   pending = null
+  clearTimeout(self.waiting)
   self.line.hidden = true
 }
 

@@ -21,12 +21,14 @@ from ui.players.component import mounted
 TEXT = content.beside(__file__)
 SET, TASK, SEED = "set", "exercise", "set_seed"
 DOTS, GIVEN, SHOWN, ABOUT = "exercise_dots", "exercise_given", "exercise_shown", "exercise_about"
+OPENED = "exercise_opened"  # the exercises whose solution was in sight, each with its seed
+MOST_OPENED = 500
 
 
 @dataclass(frozen=True)
 class Given:
-    """An answer as it was given: to which exercise, and whether the solution was in sight. The browser notes
-    each `token` once.
+    """An answer as it was given: to which exercise, and whether its solution had been in sight. The browser
+    notes each `token` once.
     """
 
     task: str
@@ -49,6 +51,8 @@ def draw(line: DeltaGenerator) -> None:
             st.session_state.update({ABOUT: (task, seed), SHOWN: False})
         # Streamlit's own: a link to an exercise must not open its answer.
         shown = st.toggle(TEXT["show"], key=SHOWN, help=TEXT["shows"])
+        if shown and (task, seed) not in _opened():
+            st.session_state[OPENED] = (*_opened(), (task, seed))[-MOST_OPENED:]
     exercise = make(task, seed)
     left, right = st.columns([5, 3], gap="large")
     with left:
@@ -60,6 +64,11 @@ def draw(line: DeltaGenerator) -> None:
     with right:
         _dots(exercise)
         _onward(exercise)
+
+
+def _opened() -> tuple[tuple[str, int], ...]:
+    opened: tuple[tuple[str, int], ...] = st.session_state.get(OPENED, ())
+    return opened
 
 
 def choose_seed() -> int:
@@ -86,7 +95,7 @@ def _asked(exercise: Exercise, tasks: list[str]) -> None:
         with st.container(horizontal=line, vertical_alignment="bottom"):
             given = _input(exercise, key)
             if st.form_submit_button(TEXT["check"], type="primary", key="exercise_check"):
-                helped = bool(st.session_state.get(SHOWN))
+                helped = (exercise.id, exercise.seed) in _opened()
                 st.session_state[GIVEN] = Given(exercise.id, exercise.seed, given, helped, uuid.uuid4().hex)
     if verdict := _verdict(exercise):
         hint = content.Filled(verdict.hint)  # Markdown of ours

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
@@ -12,7 +13,9 @@ import streamlit as st
 
 from engine import checkpoints
 from engine.errors import CorpusError, ShapeError
+from engine.training.numerics import perplexity
 from pages.output.sampling import two_tokenizers
+from studies.exercises.arithmetic import decimals_for, rounds_to
 from studies.exercises.worked.perplexity import few_tokens
 from studies.exercises.worked_example import WorkedExample
 from studies.generation.branches import Likelihood
@@ -29,9 +32,12 @@ from ui.page_frame import View
 from ui.players.plot import plot
 from ui.site import ROOT
 from ui.text.markdown import safe
+from ui.text.numbers import minus
 
 TEXT = content.beside(__file__)
 HEIGHT, WIDTH = 330, 560  # pixels of the bars
+FACTORS = 3  # of the product that are written out
+MOST_DIGITS = 12
 NUMBERED = 24  # bars at most that have their probability above them
 
 
@@ -85,20 +91,44 @@ def draw(subject: Subject) -> None:
 
 
 def chain(scored: Scored) -> str:
-    """Returns the four steps from probabilities to the perplexity (a table in Markdown)."""
+    """Returns the four steps from probabilities to the perplexity (a Markdown table), each in as many
+    decimals as it takes for what follows.
+    """
     likelihood, (mantissa, power) = scored.likelihood, scored.product
-    factors = [TEXT("factor", p=p) for p in scored.p[:3]] + ["…"] * (likelihood.tokens > 3)
+    total, tokens = f"{likelihood.total:.2f}", likelihood.tokens
+    digits = decimals_for(
+        lambda x: math.log(x[0]) + power * math.log(10) if x[0] < 10 else math.nan, [mantissa], total, 1
+    )
+    product = f"{mantissa:.{digits}f}"
+    result = f"{likelihood.perplexity:.2f}"
+    exact = decimals_for(lambda x: perplexity(x[0]), [likelihood.nats], result)
+    nats = f"{likelihood.nats:.{exact}f}"
+    cost = decimals_for(lambda x: x[0] / tokens, [-likelihood.total], nats, 2)
+    factors = _factors(scored.p[:FACTORS].tolist(), product, power, whole=tokens <= FACTORS)
     return TEXT(
         "chain",
         factors=content.Filled(" · ".join(factors)),
-        mantissa=mantissa,
+        mantissa=content.Filled(product),
         power=power,
-        total=likelihood.total,
-        cost=-likelihood.total,
-        tokens=likelihood.tokens,
-        nats=likelihood.nats,
-        perplexity=likelihood.perplexity,
+        total=content.Filled(minus(total)),
+        cost=content.Filled(f"{-likelihood.total:.{cost}f}"),
+        tokens=tokens,
+        nats=content.Filled(nats),
+        perplexity=content.Filled(result),
     )
+
+
+def _factors(p: Sequence[float], product: str, power: int, *, whole: bool) -> list[str]:
+    """Writes the first factors of the product, in two digits. Where they are `whole`, they have as many as it
+    takes for the product.
+    """
+    for digits in range(2, MOST_DIGITS + 1):
+        result = [f"{x:.{digits}g}" for x in p]
+        if not whole or min(p) <= 0:
+            return [*result, *["…"] * (not whole)]
+        if rounds_to(10 ** (math.fsum(math.log10(float(x)) for x in result) - power), product):
+            break
+    return result
 
 
 def _others() -> None:

@@ -10,7 +10,7 @@ from random import Random
 import numpy as np
 
 from studies.exercises import arithmetic
-from studies.exercises.arithmetic import factor, mixed, shown, softmax, written
+from studies.exercises.arithmetic import decimals_for, dot, factor, mixed, shown, softmax, written
 from studies.exercises.exercise import Mistake, mistakes
 from studies.exercises.forms import Numbers
 from studies.exercises.sets.attention import (
@@ -103,7 +103,8 @@ class _Head:
 
     def _product(self, key: int, product: float) -> Cell:
         k = self.keys[key]
-        terms = " + ".join(f"{factor(a)} \\cdot {factor(b)}" for a, b in zip(self.q, k, strict=True))
+        places = decimals_for(_paired, [*self.q, *k], written(product))
+        terms = _terms(self.q, k, places)
         return Cell.of(
             self._label(key),
             Numbers(1, 2 if product % 1 else 0),
@@ -141,6 +142,7 @@ class _Head:
         whole = width * len(self.example.q)
         pairs = zip(self._row(self.example.raw), self._row(self.example.scaled), strict=True)
         for key, (product, score) in enumerate(pairs):
+            places = decimals_for(lambda x: x[0] / math.sqrt(width), [product], written(score))
             result.append(
                 Cell.of(
                     self._label(key),
@@ -159,7 +161,7 @@ class _Head:
                         "A dot product grows with the number of terms. What brings it back to a size of 1?",
                         f"Divide by $\\sqrt{{d_k}}$, where $d_k$ is the number of dimensions of one head:"
                         f" {width}.",
-                        f"${written(product)} / \\sqrt{{{width}}} = {written(score)}$",
+                        f"${written(product, places)} / \\sqrt{{{width}}} = {written(score)}$",
                     ),
                 )
             )
@@ -187,11 +189,19 @@ class _Head:
                     f" ${powers}$. A hidden key counts $e^{{-\\infty}} = 0$.",
                     "$e^{-\\infty} = 0$, so its weight is 0"
                     if key in self.hidden
-                    else f"$\\frac{{e^{{{written(scores[key])}}}}}{{{powers}}} = {weight:.3f}$",
+                    else self._quotient(key, seen, f"{weight:.3f}"),
                 ),
             )
             for key, weight in enumerate(right)
         ]
+
+    def _quotient(self, key: int, seen: Sequence[int], weight: str) -> str:
+        """Writes a weight as a quotient of powers, in as many decimals as it takes (LaTeX)."""
+        scores = self._row(self.example.scaled)
+        given, at = [scores[each] for each in seen], seen.index(key)
+        places = decimals_for(lambda x: softmax(x)[at], given, weight)
+        powers = [f"e^{{{written(score, places)}}}" for score in given]
+        return f"$\\frac{{{powers[at]}}}{{{' + '.join(powers)}}} = {weight}$"
 
     def _unscaled(self) -> tuple[float, ...]:
         raw = self._row(self.example.raw)
@@ -230,10 +240,10 @@ class _Head:
         )
         result = []
         for at, number in enumerate(self._row(self.example.z)):
-            terms = " + ".join(
-                f"{weight:.3f} \\cdot {factor(value[at])}"
-                for weight, value in zip(weights, values, strict=True)
-            )
+            numbers, half = [*weights, *(value[at] for value in values)], len(weights)
+            right = form.text((number,))
+            places = decimals_for(_paired, numbers, right)
+            terms = _terms(numbers[:half], numbers[half:], places)
             result.append(
                 Cell.of(
                     f"{self.name}, number {at + 1}",
@@ -245,7 +255,7 @@ class _Head:
                         "Multiply this number of v1 by the weight of k1, that of v2 by the weight of k2, and"
                         f" add up. {self.name.capitalize()} reads {_math(values[0])} of v1 and"
                         f" {_math(values[1])} of v2.",
-                        f"${terms} = {form.text((number,))}$",
+                        f"${terms} = {right}$",
                     ),
                 )
             )
@@ -286,6 +296,18 @@ def _form(*numbers: float, count: int | None = 1) -> Numbers:
     """Returns a form for a weighted sum of numbers in which weights rounded to 3 decimals are no mistake."""
     largest = max(abs(x) for x in numbers)
     return Numbers(count, 3 if largest <= 1 else 2 if largest <= 10 else 1)
+
+
+def _paired(numbers: Sequence[float]) -> float:
+    """Returns the dot product of the first half of numbers with the second."""
+    half = len(numbers) // 2
+    return dot(numbers[:half], numbers[half:])
+
+
+def _terms(left: Sequence[float], right: Sequence[float], decimals: int) -> str:
+    """Writes a sum of products (LaTeX)."""
+    pairs = zip(left, right, strict=True)
+    return " + ".join(f"{factor(a, decimals)} \\cdot {factor(b, decimals)}" for a, b in pairs)
 
 
 def _at(vectors: Vectors, index: int) -> tuple[Mistake, ...]:

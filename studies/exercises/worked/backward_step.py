@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from studies.exercises.arithmetic import factor
+from studies.exercises.arithmetic import decimals_for, factor, rounds_to
 from studies.exercises.exercise import Mistake, mistakes
 from studies.exercises.forms import Numbers
 from studies.exercises.sets.after_pretraining import adamw_mistakes
@@ -102,6 +102,7 @@ class _Step:
     def _moved(self, rule: Rule) -> Cell:
         rate, move = self.step.rates[rule], self.moves[rule]
         form = Numbers(1, _decimals(move))
+        places = decimals_for(lambda x: -rate * x[0], [self.g], form.text((move,)), self.g_form.decimals)
         extra = mistakes(((self.w + move,), "That is the new weight. Here is only its change."))
         if rule == "sgd":
             return Cell.of(
@@ -112,7 +113,7 @@ class _Step:
                 (
                     "Which way does the loss fall?",
                     "$\\Delta w = -\\eta \\, g$.",
-                    f"$-{rate:g} \\cdot {self._written_g()} = {form.text((move,))}$",
+                    f"$-{rate:g} \\cdot {factor(self.g, places)} = {form.text((move,))}$",
                 ),
             )
         return Cell.of(
@@ -159,6 +160,7 @@ class _Step:
     def _loss(self, rule: Rule) -> Cell:
         move = self.moves[rule]
         change = self.g * move
+        right = self.loss_form.text((self.loss + change,))
         return Cell.of(
             NAMES[rule],
             self.loss_form,
@@ -174,13 +176,22 @@ class _Step:
             (
                 "For a small step the loss follows its tangent.",
                 "$L(w + \\Delta w) \\approx L(w) + g \\, \\Delta w$.",
-                f"${self.loss_form.text((self.loss,))} + {self._written_g()} \\cdot"
-                f" {factor(move, _decimals(move))} = {self.loss_form.text((self.loss + change,))}$",
+                f"${self.loss_form.text((self.loss,))} + {self._product(move, right)} = {right}$",
             ),
         )
 
-    def _written_g(self) -> str:
-        return factor(self.g, self.g_form.decimals)
+    def _product(self, move: float, loss: str) -> str:
+        """Writes gradient times step, in as many decimals as it takes for the new loss (LaTeX)."""
+        decimals = [(self.g_form.decimals + n, _decimals(move) + n) for n in range(MOST_DECIMALS)]
+        g, step = next(
+            (
+                each
+                for each in decimals
+                if rounds_to(self.loss + round(self.g, each[0]) * round(move, each[1]), loss)
+            ),
+            decimals[-1],
+        )
+        return f"{factor(self.g, g)} \\cdot {factor(move, step)}"
 
 
 def _decimals(x: float, digits: int = DIGITS) -> int:

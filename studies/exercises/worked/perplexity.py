@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from engine.training.numerics import perplexity
-from studies.exercises.arithmetic import written
+from studies.exercises.arithmetic import decimals_for, written
 from studies.exercises.exercise import mistakes
 from studies.exercises.forms import Numbers
 from studies.exercises.sets.training import perplexity_mistakes, surprisal_mistakes
@@ -78,7 +78,8 @@ def _surprisal(name: str, p: float) -> Cell:
 
 def _total(p: Sequence[float]) -> Cell:
     losses = [-math.log(each) for each in p]
-    product = math.prod(p)
+    product, total = math.prod(p), f"{math.fsum(losses):.2f}"
+    places = decimals_for(math.fsum, losses, total)
     return Cell.of(
         "sum",
         Numbers(1, 2, "nats"),
@@ -92,7 +93,7 @@ def _total(p: Sequence[float]) -> Cell:
         (
             "Probabilities in a row multiply. What do their logarithms do?",
             "Add up the surprisals.",
-            f"{_added(losses)} = {math.fsum(losses):.2f}",
+            f"{' + '.join(f'{each:.{places}f}' for each in losses)} = {total}",
         ),
     )
 
@@ -100,6 +101,7 @@ def _total(p: Sequence[float]) -> Cell:
 def _loss(p: Sequence[float]) -> Cell:
     total = -math.fsum(map(math.log, p))
     mean = total / len(p)
+    places = decimals_for(lambda x: x[0] / len(p), [total], f"{mean:.2f}", 2)
     return Cell.of(
         "mean: the loss",
         Numbers(1, 2, "nats"),
@@ -117,13 +119,15 @@ def _loss(p: Sequence[float]) -> Cell:
         (
             "A longer text costs more. What makes texts of different lengths comparable?",
             f"Divide the sum by the number of tokens, {len(p)}.",
-            f"{total:.2f} / {len(p)} = {mean:.2f}",
+            f"{total:.{places}f} / {len(p)} = {mean:.2f}",
         ),
     )
 
 
 def _choices(p: Sequence[float]) -> Cell:
     mean = -math.fsum(map(math.log, p)) / len(p)
+    right = f"{perplexity(mean):.1f}"
+    places = decimals_for(lambda x: math.exp(x[0]), [mean], right, 2)
     return Cell.of(
         "perplexity",
         Numbers(1, 1),
@@ -132,10 +136,6 @@ def _choices(p: Sequence[float]) -> Cell:
         (
             "Perplexity undoes the logarithm: how many equally likely tokens would give the same loss?",
             "Raise $e$ to the mean loss.",
-            f"$e^{{{written(mean, 2)}}} = {perplexity(mean):.1f}$",
+            f"$e^{{{written(mean, places)}}} = {right}$",
         ),
     )
-
-
-def _added(numbers: Sequence[float]) -> str:
-    return " + ".join(f"{number:.3f}" for number in numbers)

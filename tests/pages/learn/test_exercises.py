@@ -74,6 +74,24 @@ def test_the_browser_is_sent_each_answer_once_to_note_it() -> None:
     assert noted(page) is None and page.toggle(key="exercise_shown").value is False
 
 
+def test_an_answer_is_helped_once_its_solution_has_been_open() -> None:
+    page = opened(set="masks", exercise="causal", set_seed="5")
+
+    def helped(seed: int) -> bool:
+        answer = noted(answered(page, f"{make('causal', seed).answer[0]:.0f}"))
+        assert answer is not None and answer["right"] and answer["seed"] == seed
+        return bool(answer["helped"])
+
+    assert not helped(5)
+    for shown in (True, False):
+        page.toggle(key="exercise_shown").set_value(shown).run()
+    assert helped(5)
+    page.number_input(key="set_seed").set_value(6).run()
+    assert not helped(6)
+    page.number_input(key="set_seed").set_value(5).run()
+    assert helped(5), "the solution to these numbers has been seen"
+
+
 def test_what_returns_as_an_exercise_is_sent_with_it() -> None:
     assert helpers.sent(opened(set="attention", exercise="spread"), "_solved")["kin"] == ["width"]
     sent = helpers.sent(opened(), "_progress")

@@ -3,6 +3,7 @@
 import base64
 import itertools
 import math
+import re
 import time
 from dataclasses import replace
 
@@ -16,7 +17,9 @@ from engine.checkpoints import Checkpoint
 from engine.data import corpora
 from engine.sample import draw, stages, uniform
 from pages.output.sampling import temperature, two_tokenizers
+from pages.output.sampling.perplexity import chain
 from studies.generation.outcome import likeliest_ids, tally
+from studies.generation.scoring import score
 from tests.pages import helpers
 from tests.pages.helpers import said as sentences
 from tests.pages.helpers import sent as sent_to
@@ -219,8 +222,13 @@ def test_a_text_is_scored_by_the_chain_rule(drawn):
     assert f"a uniform guess would cost {math.log(65):.2f}" in words
     power = math.floor(math.log10(product))
     assert f"| {' · '.join(f'{x:.2g}' for x in p[:3])} · … = " in words
-    assert f"= {product / 10**power:.1f} · $10^{{−{-power}}}$" in words
-    assert f"{12 * nats:.2f} / 12 = **{nats:.3f}** nats" in words and f"**{math.exp(nats):.2f}** |" in words
+    mantissa, cost = (
+        float(re.search(f"([0-9.]+) {after}", words)[1]) for after in (rf"· \$10\^\{{−{-power}\}}", "/ 12 = ")
+    )
+    assert mantissa == pytest.approx(product / 10**power, abs=0.05) and cost == pytest.approx(
+        12 * nats, abs=0.006
+    )
+    assert f"**{math.exp(nats):.2f}** |" in words
     figure = drawn["sampling_scored"]
     assert figure.traces[0]["y"] == pytest.approx([-math.log(x) for x in p], abs=1e-4)
     ladder, chain = (page.dataframe[i].value for i in (0, 1))
@@ -229,6 +237,30 @@ def test_a_text_is_scored_by_the_chain_rule(drawn):
     assert ours[2] == pytest.approx(math.exp(1.5104), abs=1e-3) and math.isnan(ours[3])
     assert chain["sum so far"].iloc[-1] == pytest.approx(12 * nats, abs=1e-4)
     assert "nothing to score" in sentences(opened(sampling_view="likelihood", text="T"))
+
+
+def test_every_step_of_the_chain_is_true_as_it_is_printed():
+    rng = np.random.default_rng(0)
+    for _ in range(2000):
+        tokens = int(rng.choice([1, 2, 3, 4, 40, 300]))
+        logits = rng.normal(size=(tokens + 1, 65)) * rng.choice([0.3, 2.0, 6.0])
+        table = chain(score(logits, rng.integers(65, size=tokens + 1).tolist())).replace("−", "-")
+        first, log, loss, result = (row.split("|")[2] for row in table.splitlines()[2:])
+        left, mantissa, power = re.fullmatch(r" (.+) = ([0-9.]+) · \$10\^\{(-?\d+)\}\$ ", first).groups()
+        assert 1 <= float(mantissa) < 10
+        if "…" not in left:
+            exponent = math.fsum(math.log10(float(p)) for p in left.split(" · ")) - int(power)
+            assert rounds(10**exponent, mantissa), first
+        total = re.fullmatch(r" ln = (\S+) ", log)[1]
+        assert rounds(math.log(float(mantissa)) + int(power) * math.log(10), total), (first, log)
+        cost, count, nats = re.fullmatch(r" (\S+) / (\d+) = \*\*(\S+)\*\* nats ", loss).groups()
+        assert int(count) == tokens and rounds(float(cost) / tokens, nats), loss
+        power, choices = re.fullmatch(r" \$e\^\{(\S+)\}\$ = \*\*(\S+)\*\* ", result).groups()
+        assert power == nats and rounds(math.exp(float(power)), choices), result
+
+
+def rounds(x: float, printed: str) -> bool:
+    return abs(x - float(printed)) <= 0.5 * 10 ** -len(printed.partition(".")[2]) + 1e-9 * abs(x)
 
 
 def kept_by_hand(p: np.ndarray, k: int, mass: float) -> tuple[set[int], set[int]]:

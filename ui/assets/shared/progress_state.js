@@ -115,7 +115,7 @@ export const written = (held) => JSON.stringify(plain(held))
 
 /**
  * Notes an answer to an exercise or a guess. A wrong one returns after the shortest time, and so does one that was `helped` by
- * the solution. A right one moves on only when it was due: who practises the same thing twice a day has not kept it longer.
+ * the solution, which solves nothing. A right one moves on only when it was due: who practises the same thing twice a day has not kept it longer.
  * @param {Progress} held
  * @param {Kind} kind
  * @param {string} id
@@ -127,8 +127,9 @@ export function answered(held, kind, id, { right, seed = null, helped = false },
   const item = before ?? { right: 0, wrong: 0, day: today, step: 0, due: today + DAYS[0], missed: false, seeds: [], last: null }
   const returned = !!before && isDue(item, today) && !item.seeds.includes(seed) // numbers that were solved before show nothing
   Object.assign(item, { day: today, last: seed })
-  item[right ? "right" : "wrong"] = Math.min(item[right ? "right" : "wrong"] + 1, MOST.answers)
-  if (right && seed !== null) item.seeds = [...item.seeds.filter((each) => each !== seed), seed].slice(-MOST.seeds)
+  const count = !right ? "wrong" : helped ? null : "right"
+  if (count) item[count] = Math.min(item[count] + 1, MOST.answers)
+  if (count === "right" && seed !== null) item.seeds = [...item.seeds.filter((each) => each !== seed), seed].slice(-MOST.seeds)
   if (!right || helped) Object.assign(item, { step: 0, due: today + DAYS[0], missed: !right || item.missed })
   else if (returned) {
     item.step++

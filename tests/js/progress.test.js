@@ -28,12 +28,12 @@ test("what is answered right returns after 1, 3, 7 and 21 days, and then no more
   right(held, "size", day, 1)
   for (const [step, after] of DAYS.entries()) {
     assert.equal(isDue(held.exercises.get("size"), day + after - 1), false, `before ${after} days`)
-    assert.equal(nextDay(held, day), day + after)
+    assert.equal(nextDay(held, catalogue, day), day + after)
     day += after
     assert.deepEqual(titles(held, day), ["Bytes"], `after ${after} days`)
     right(held, "size", day, 2 + step)
   }
-  assert.equal(nextDay(held, day), null)
+  assert.equal(nextDay(held, catalogue, day), null)
   assert.deepEqual(titles(held, day + 1000), [])
 })
 
@@ -142,6 +142,23 @@ test("a guess without an exercise returns at another setting each time", () => {
   assert.equal(at(), "./attention?text=b")
   assert.equal(target(held, catalogue, "guesses", "gone", DAY), null)
   assert.equal(target(held, catalogue, "exercises", "gone", DAY), null)
+})
+
+test("a guess with few settings returns until it was right at each of them, and no more", () => {
+  for (const [id, settings] of /** @type {const} */ ([["mask", 2], ["alone", 1]])) {
+    const held = nothing(), all = { ...catalogue, guesses: [...catalogue.guesses, { id: "alone", title: "Alone", settings: ["after?x=1"] }] }
+    let day = DAY, returned = 0
+    answered(held, "guesses", id, { right: true }, day)
+    for (day = DAY; day < DAY + 100; day++) {
+      if (!questions(held, all, day).length) continue
+      answered(held, "guesses", id, { right: true }, day)
+      returned++
+    }
+    assert.equal(returned, settings, id)
+    assert.equal(nextDay(held, all, DAY + 1), null, "nothing is announced")
+    answered(held, "guesses", id, { right: false }, day)
+    assert.equal(questions(held, all, day + 1).length, 1, "who is wrong again gets it again")
+  }
 })
 
 test("new numbers: a seed that was not met, the same until it is answered, another the next day", () => {

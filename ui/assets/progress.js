@@ -67,7 +67,7 @@ function draw(self) {
   self.head.hidden = !due.length
   self.list.hidden = !due.length
   self.list.replaceChildren(...due.slice(0, AT_ONCE).map(item))
-  write(self.said, [ledger(held, count), returns && !due.length ? upcoming(nextDay(held, day), day) : ""].filter(Boolean).join(" "))
+  write(self.said, [ledger(held, count), returns && !due.length ? upcoming(nextDay(held, catalogue, day), day) : ""].filter(Boolean).join(" "))
   const none = empty()
   self.exports.disabled = self.forgets.disabled = none
   self.undo.hidden = !self.forgotten

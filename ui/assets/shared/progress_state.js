@@ -192,12 +192,34 @@ export function howFar(held, course, count) {
 export const isDue = (item, today) => item.step < DAYS.length && item.due <= today
 
 /**
+ * How often a question is to be answered right when it returns: a guess at its settings once each, since its answer is known
+ * by then.
+ * @param {Guessed | Task} entry
+ */
+const returnsOf = (entry) => Math.min(DAYS.length, "settings" in entry && entry.settings ? entry.settings.length : DAYS.length)
+
+/**
+ * What is still to return, due or not.
+ * @param {Progress} held
+ * @param {Catalogue} catalogue
+ */
+function* returning(held, catalogue) {
+  for (const kind of /** @type {Kind[]} */ (["guesses", "exercises"])) {
+    for (const entry of catalogue[kind]) {
+      const item = held[kind].get(entry.id)
+      if (item && item.step < returnsOf(entry)) yield { kind, entry, item }
+    }
+  }
+}
+
+/**
  * The day of the next return that is not due yet; null where nothing is to return.
  * @param {Progress} held
+ * @param {Catalogue} catalogue
  * @param {number} today
  */
-export function nextDay(held, today) {
-  const days = [...held.exercises.values(), ...held.guesses.values()].filter((item) => item.step < DAYS.length && item.due > today).map((item) => item.due)
+export function nextDay(held, catalogue, today) {
+  const days = [...returning(held, catalogue)].map(({ item }) => item.due).filter((due) => due > today)
   return days.length ? Math.min(...days) : null
 }
 
@@ -211,13 +233,10 @@ export function nextDay(held, today) {
  */
 export function questions(held, catalogue, today) {
   const rows = []
-  for (const kind of /** @type {Kind[]} */ (["guesses", "exercises"])) {
-    for (const entry of catalogue[kind]) {
-      const item = held[kind].get(entry.id)
-      if (!item || !isDue(item, today)) continue
-      const rank = !item.missed ? 2 : kind === "guesses" ? 0 : 1
-      rows.push({ entry, item, rank, to: target(held, catalogue, kind, entry.id, today) })
-    }
+  for (const { kind, entry, item } of returning(held, catalogue)) {
+    if (!isDue(item, today)) continue
+    const rank = !item.missed ? 2 : kind === "guesses" ? 0 : 1
+    rows.push({ entry, item, rank, to: target(held, catalogue, kind, entry.id, today) })
   }
   rows.sort((a, b) => a.rank - b.rank || a.item.due - b.item.due)
   const taken = new Set()

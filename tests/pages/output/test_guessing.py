@@ -59,6 +59,8 @@ def test_the_game_is_of_held_out_text_with_the_nats_of_each_predictor_on_its_cha
         assert sent["turns"]["trigram"][at] == (guess if guess <= 5 else 0)
     assert list(sent["turns"]) == PREDICTORS[1:]
     assert (sent["seconds"], sent["guesses"]) == (120, 5)
+    verdicts = [sent["words"][name] for name in ("better", "worse", "even")]
+    assert all(said.endswith(" larger than chance would make it.") for said in verdicts), verdicts
     assert "You have 2 minutes" in helpers.unescaped(page)
     assert guessed[:30] not in helpers.unescaped(page), "what comes next is not told"
 

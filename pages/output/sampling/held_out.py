@@ -54,12 +54,15 @@ def studied(subject: Subject, seed: int) -> Studied:
 
 def passage_shown(subject: Subject) -> Studied | None:
     """Returns the passage of the address, and says where it is of a text that the model was not trained on;
-    None, with a sentence, where there is none.
+    None, with a sentence, where there is none, and where the model has diverged.
     """
     try:
         found = studied(subject, seed_shown())
     except CorpusError as error:
         st.info(sentence(error), icon=":material/info:")
+        return None
+    if not np.isfinite(found.log_p).all():
+        st.warning(TEXT["diverged"])
         return None
     if found.source != subject.corpus:
         st.caption(TEXT[f"scored on {found.source}"])

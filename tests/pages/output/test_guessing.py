@@ -11,12 +11,15 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
+from engine.checkpoints import Checkpoint
 from engine.data import corpora
 from runs.rooms import Rooms
 from tests.pages import helpers
 from tests.pages.inside.models import shipped
 from tests.pages.real_model import REAL, carried
-from ui import session
+from tests.pages.stage import StageManager
+from tests.pages.start.training import begun
+from ui import memo, session
 
 pytestmark = pytest.mark.usefixtures("manager")
 PREDICTORS = ["uniform", "unigram", "bigram", "trigram", "model"]
@@ -162,6 +165,26 @@ def test_another_question_or_passage_begins_at_the_first_character(rooms: Rooms)
 @pytest.mark.parametrize("model", ["task-modular", pytest.param(REAL, marks=carried)])
 def test_a_model_of_problems_or_pieces_is_refused(model: str) -> None:
     assert "does not read running text in single characters" in helpers.said(opened(model=model), "info")
+
+
+@pytest.mark.parametrize("part", ["reader", "room"])
+def test_a_model_whose_numbers_have_run_away_is_a_sentence(
+    manager: StageManager, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    memo.clear()
+    real = manager.model
+
+    def model(run: str, step: int | None = None) -> Checkpoint:
+        found = real(run, step)
+        for parameter in found.model.parameters():
+            parameter.mul_(1e30)
+        return found
+
+    monkeypatch.setattr(manager, "model", model)
+    page = opened(model=f"run-{begun(manager, status='failed')}", you_part=part)
+    (warning,) = page.warning
+    assert warning.value.startswith("The logits are not finite") and not page.error
+    assert not any("guessing" in each.proto.component_name for each in page.get("bidi_component"))
 
 
 @pytest.mark.usefixtures("nowhere")

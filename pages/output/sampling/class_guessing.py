@@ -27,6 +27,7 @@ TEXT = content.beside(__file__)
 PLAYER, REVEALED = "you_class", "you_revealed"
 LOOK_SECONDS = 1.0
 ROWS = 7  # characters that have bars
+MOST_NAMED = 3  # characters of a tie that a sentence names
 CLASS = "class"
 NEXT = {
     "ready": "ask",
@@ -211,11 +212,14 @@ def _answer(now: Round, found: Studied, alphabet: tuple[str, ...], nats: dict[st
     if now.state == "guessed":
         guess = ClassGuess.of(now.counts[-1], found.log_p[now.at])
         room, model = guess.first
+        several = "tie" if len(room) <= MOST_NAMED else "tie of many"
+        case = "no votes" if not any(now.counts[-1]) else "guesses" if len(room) == 1 else several
         return TEXT(
-            "guesses",
-            room=show_characters(alphabet[room]),
+            case,
+            room=", ".join(show_characters(alphabet[i]) for i in room[:MOST_NAMED]),
+            tied=len(room),
             model=show_characters(alphabet[model]),
-            share=float(guess.of_class[room]),
+            share=float(guess.of_class[room[0]]),
             p=float(guess.of_model[model]),
         )
     return TEXT["voting" if now.state == "voting" else "ready"]

@@ -146,6 +146,32 @@ def test_a_room_has_a_loss_on_the_characters_that_it_guessed(rooms: Rooms) -> No
     assert losses["trigram"] == pytest.approx(np.mean(game["nats"]["trigram"][:2]), abs=1e-4)
 
 
+@pytest.mark.parametrize(
+    ("chosen", "said"),
+    [
+        pytest.param(
+            "",
+            f"Nobody has chosen, so smoothing alone gives every character the same **{1 / 65:.1%}**;",
+            id="none",
+        ),
+        pytest.param("q", f"the room's first guess is q with **{(1 + 1 / 65) / 2:.0%}**,", id="one"),
+        pytest.param(
+            "qxxq", f"between q, x, each with **{(2 + 1 / 65) / 5:.0%}** after smoothing;", id="tie"
+        ),
+        pytest.param(
+            "qxzj", f"among 4 characters, each with **{(1 + 1 / 65) / 5:.0%}** after smoothing;", id="many"
+        ),
+    ],
+)
+def test_a_room_has_a_first_guess_only_where_its_votes_have(rooms: Rooms, chosen: str, said: str) -> None:
+    page = opened(you_part="room")
+    helpers.clicked(page, "you_next")
+    votes(rooms, chosen)
+    helpers.clicked(page, "you_next")
+    assert said in helpers.unescaped(page)
+    assert "smoothed" in helpers.sent(page, "class_guessing")["head"]
+
+
 def test_another_question_or_passage_begins_at_the_first_character(rooms: Rooms) -> None:
     page = opened(you_part="room")
     helpers.clicked(page, "you_next")

@@ -13,7 +13,7 @@ import streamlit as st
 from engine.errors import GlassformerError
 from pages.output.sampling import held_out
 from pages.output.sampling.held_out import MODEL, Studied
-from runs.rooms import Question, Rooms
+from runs.rooms import MAX_ALPHABET, Question, Rooms
 from studies.generation.guessing_game import ENOUGH, ClassGuess, class_nats, mean_nats, standard_error
 from ui import content, explain, live, session
 from ui.figures import theme
@@ -64,6 +64,9 @@ def draw(subject: Subject) -> None:
     if (found := held_out.passage_shown(subject)) is None:
         return
     alphabet = tuple(subject.tokenizer.decode([i]) for i in range(subject.tokenizer.vocab_size))
+    if len(alphabet) > MAX_ALPHABET:
+        st.info(TEXT("large alphabet", characters=len(alphabet), most=MAX_ALPHABET), icon=":material/info:")
+        return
     rooms, owner = session.rooms(), session.owner()
     try:
         now = current(rooms, owner, found, alphabet)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,8 +13,11 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from engine.checkpoints import Checkpoint
+from engine.config import ModelConfig, TrainConfig
 from engine.data import corpora
+from engine.model import build
 from runs.rooms import Rooms
+from runs.state import RunSpec
 from tests.pages import helpers
 from tests.pages.inside.models import shipped
 from tests.pages.real_model import REAL, carried
@@ -22,6 +26,7 @@ from tests.pages.start.training import begun
 from ui import memo, session
 
 pytestmark = pytest.mark.usefixtures("manager")
+TINY = ModelConfig(vocab_size=90, context=16, d_model=16, n_layers=1, n_heads=2)
 PREDICTORS = ["uniform", "unigram", "bigram", "trigram", "model"]
 
 
@@ -211,6 +216,65 @@ def test_a_model_whose_numbers_have_run_away_is_a_sentence(
     (warning,) = page.warning
     assert warning.value.startswith("The logits are not finite") and not page.error
     assert not any("guessing" in each.proto.component_name for each in page.get("bidi_component"))
+
+
+def trained_on(manager: StageManager, monkeypatch: pytest.MonkeyPatch, text: str, seed: int = 0) -> str:
+    """The name of a run of this browser's on a text, with the alphabet of that text."""
+    memo.clear()
+    found = corpora.from_text(text)
+    spec = RunSpec(TINY, TrainConfig(), "text", text)
+    run = begun(manager, spec, status="finished")
+    config = replace(TINY, vocab_size=found.vocab_size)
+    model = build(config, seed=seed).requires_grad_(False).eval()
+    loaded = Checkpoint(model, model.config, found.tokenizer, {"corpus": "text", "step": 40})
+    monkeypatch.setattr(manager, "model", lambda run, step=None: loaded)
+    manager.change(run, snapshots=(0, 40))
+    return f"run-{run}"
+
+
+GERMAN = "Über allen Gipfeln ist Ruh, in allen Wipfeln spürest du kaum einen Hauch. " * 20
+
+
+def test_a_run_on_ones_own_text_is_scored_on_its_held_out_tenth(
+    manager: StageManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = trained_on(manager, monkeypatch, GERMAN)
+    page = opened(model=name)
+    sent = helpers.sent(page, "guessing")
+    passage = sent["lead"] + "".join(sent["alphabet"][i] for i in sent["ids"])
+    assert passage in GERMAN[int(0.9 * len(GERMAN)) :] and len(passage) > 50
+    assert sent["key"][2] == "text" and "the held-out tenth of your own text" in helpers.unescaped(page)
+    assert "at hand" not in helpers.unescaped(page) and "server" not in helpers.said(page, "caption")
+    manager.mine = False  # who has a link to it does not read the text
+    page = opened(model=name)
+    sent = helpers.sent(page, "guessing")
+    assert sent["key"][2] in ("shakespeare", "python")
+    assert "The text that this model was trained on is not at hand." in helpers.unescaped(page)
+
+
+@pytest.mark.parametrize("part", ["reader", "room"])
+def test_a_foreign_alphabet_without_its_text_is_a_sentence(
+    manager: StageManager, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    name = trained_on(manager, monkeypatch, "Πάντα ῥεῖ, καὶ οὐδὲν μένει. " * 20)
+    manager.mine = False
+    page = opened(model=name, you_part=part)
+    share = re.search(
+        r"This model knows (\d+)% of the characters", helpers.said(page, "info").replace("\\", "")
+    )
+    assert share and 0 < int(share[1]) < 50
+    assert not any("guessing" in each.proto.component_name for each in page.get("bidi_component"))
+
+
+def test_an_alphabet_larger_than_a_phone_shows_is_said_before_a_room_is_asked(
+    manager: StageManager, monkeypatch: pytest.MonkeyPatch, rooms: Rooms
+) -> None:
+    text = "".join(chr(0x4E00 + i) for i in range(300)) * 5
+    name = trained_on(manager, monkeypatch, text)
+    assert helpers.sent(opened(model=name), "guessing")["key"][2] == "text", "a keyboard has them all"
+    page = opened(model=name, you_part="room")
+    assert "at most 256 characters, and this model has 300" in helpers.said(page, "info")
+    assert "you_next" not in [button.key for button in page.button]
 
 
 @pytest.mark.usefixtures("nowhere")

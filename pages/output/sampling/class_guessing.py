@@ -84,19 +84,19 @@ def draw(subject: Subject) -> None:
 
 
 def current(rooms: Rooms, owner: str, studied: Studied, alphabet: tuple[str, ...]) -> Round:
-    """Returns how far the owner's room is in a passage: at its first character where it was asked something
-    else last. Raises RunError where the rooms cannot be reached.
+    """Returns how far the owner's room is in a passage: behind the last character that was answered, where it
+    is asked something else now. Raises RunError where the rooms cannot be reached.
     """
-    question, past = rooms.mine(owner), rooms.past(owner)
-    at = len(past)
-    texts = [*(text for text, _ in past), question.text if question is not None else ""]
-    if question is None or not question.letters or question.answers != alphabet:
+    question, past = rooms.mine(owner), rooms.past(owner, text_before(studied, 0, alphabet), alphabet)
+    at, texts = len(past), [text_before(studied, i, alphabet) for i in range(len(studied.passage.ids))]
+    if question is None or [text for text, _ in past] != texts[:at]:
         return Round(0, "ready")
-    if at >= len(studied.passage.ids) or texts != [text_before(studied, i, alphabet) for i in range(at + 1)]:
-        return Round(0, "ready")
-    counts = (*(votes for _, votes in past), question.counts)
-    shown = st.session_state.get(REVEALED) == (question.room, question.number)
-    return Round(at, "voting" if question.open else "revealed" if shown else "guessed", counts, question)
+    counts = tuple(votes for _, votes in past)
+    if (question.letters, question.answers, question.text) == (True, alphabet, "".join(texts[at : at + 1])):
+        shown = st.session_state.get(REVEALED) == (question.room, question.number)
+        state = "voting" if question.open else "revealed" if shown else "guessed"
+        return Round(at, state, (*counts, question.counts), question)
+    return Round(at - 1, "revealed", counts, question) if past else Round(0, "ready")
 
 
 def text_before(studied: Studied, index: int, alphabet: tuple[str, ...]) -> str:

@@ -177,20 +177,42 @@ def test_a_room_has_a_first_guess_only_where_its_votes_have(rooms: Rooms, chosen
     assert "smoothed" in helpers.sent(page, "class_guessing")["head"]
 
 
-def test_another_question_or_passage_begins_at_the_first_character(rooms: Rooms) -> None:
+def test_another_passage_closes_the_vote_and_begins_at_the_first_character(rooms: Rooms) -> None:
     page = opened(you_part="room")
     helpers.clicked(page, "you_next")
     helpers.clicked(page, "you_another")
     before = rooms.mine("this-browser")
     assert page.button(key="you_next").label == "Ask the room" and before is not None and not before.open
     helpers.clicked(page, "you_next")
-    assert rooms.past("this-browser") == ()
-    rooms.ask("this-browser", "Why?", ["a", "b"])
-    page.run()
-    assert page.button(key="you_next").label == "Ask the room"
-    helpers.clicked(page, "you_next")
+    assert helpers.sent(page, "class_guessing")["losses"] == []
     helpers.clicked(page, "you_end")
     assert rooms.mine("this-browser") is None
+
+
+def test_a_room_that_was_asked_something_else_goes_on_where_it_was(rooms: Rooms) -> None:
+    page = opened(you_part="room")
+    for _ in range(2):  # two characters
+        helpers.clicked(page, "you_next")
+        votes(rooms, "eet")
+        helpers.clicked(page, "you_next")
+        helpers.clicked(page, "you_next")
+    before = helpers.sent(page, "class_guessing")
+    assert [each["name"] for each in before["losses"]] == [*PREDICTORS, "class"]
+    rooms.ask("this-browser", "Why?", ["a", "b"])
+    page.run()
+    now = helpers.sent(page, "class_guessing")
+    assert {name: now[name] for name in ("text", "next", "losses", "rows")} == {
+        name: before[name] for name in ("text", "next", "losses", "rows")
+    }
+    assert page.button(key="you_next").label == "Next character"
+    helpers.clicked(page, "you_another")
+    assert page.button(key="you_next").label == "Ask the room"
+    helpers.clicked(page, "you_next")
+    page = opened(you_part="room")  # the passage before
+    assert helpers.sent(page, "class_guessing")["losses"] == before["losses"]
+    helpers.clicked(page, "you_next")
+    question = rooms.mine("this-browser")
+    assert question is not None and question.text == before["text"] + before["next"]
 
 
 @pytest.mark.parametrize("model", ["task-modular", pytest.param(REAL, marks=carried)])

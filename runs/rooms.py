@@ -15,7 +15,7 @@ MAX_SECONDS = 2 * 3600  # without a question or an answer, after which a room is
 MAX_TEXT, MAX_ANSWER = 200, 80  # characters
 FEWEST, MOST = 2, 5  # answers to choose from
 MAX_PASSAGE, MAX_ALPHABET = 600, 256  # characters: before the next, and to choose it from
-MAX_PAST = 500  # characters in a row whose answers are remembered
+MAX_PAST = MAX_PASSAGE  # characters of a room whose answers are remembered, of all passages together
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,39 @@ class Question:
 
 
 @dataclass
+class _Passage:
+    """What was answered of a text: `counts` for each character after its first `lead`; `text` ends before the
+    last of these.
+    """
+
+    alphabet: tuple[str, ...]
+    text: str
+    counts: list[tuple[int, ...]]
+
+    @property
+    def lead(self) -> int:
+        return len(self.text) - len(self.counts) + 1
+
+    def answered(self, text: str, alphabet: tuple[str, ...]) -> int | None:
+        """Returns how many answers lead to a text of this passage; None where it is of another."""
+        count = len(text) - self.lead
+        if alphabet != self.alphabet or not 0 <= count <= len(self.counts):
+            return None
+        longer = count == len(self.counts)
+        return count if self.text.startswith(text[:-1] if longer else text) else None
+
+    def rows(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        return tuple((self.text[: self.lead + i], counts) for i, counts in enumerate(self.counts))
+
+
+@dataclass
 class _Room(Room):
     number: int = 0
     text: str = ""
     answers: tuple[str, ...] = ()
     before: tuple[int, ...] = ()
     letters: bool = False
-    past: list[tuple[str, tuple[int, ...]]] = field(default_factory=list)
+    passages: list[_Passage] = field(default_factory=list)  # the one asked about last is the last
     open: bool = True
     changes: dict[bytes, int] = field(default_factory=dict)
 
@@ -48,6 +74,27 @@ class _Room(Room):
         counts = tuple(chosen.count(answer) for answer in range(len(self.answers)))
         known = (self.id, self.number, self.text, self.answers, counts, self.open)
         return Question(*known, self.before, self.letters)
+
+    def passage_of(self, text: str, alphabet: tuple[str, ...]) -> _Passage | None:
+        """Returns the passage that holds a text or goes on with it; None where nothing of it is answered."""
+        matching = [one for one in self.passages if one.answered(text, alphabet) is not None]
+        return min(matching, key=lambda one: one.lead, default=None)
+
+    def remember(self) -> None:
+        """Adds the answers of the last question, where it is of a passage, to those before; the oldest
+        passages give way.
+        """
+        counts = self.shown().counts
+        passage = self.passage_of(self.text, self.answers)
+        if passage is None:
+            passage = _Passage(self.answers, self.text, [counts])
+        else:
+            self.passages.remove(passage)
+            before = passage.counts[: passage.answered(self.text, self.answers)]
+            passage = _Passage(self.answers, self.text, [*before, counts])
+        self.passages.append(passage)
+        while sum(len(one.counts) for one in self.passages) > MAX_PAST:
+            del self.passages[0]
 
     def put(self, now: float) -> None:
         """Opens the question to answers; those of the last one are dropped."""
@@ -68,23 +115,32 @@ class Rooms(RoomTable[_Room]):
         return self._ask(owner, *_question(text, answers))
 
     def ask_next(self, owner: str, text: object, alphabet: object) -> Question:
-        """Asks the owner's room which character of an alphabet follows a text, as `ask` does. Last answers
-        go to `past` for as long as the text goes on by a character at a time.
+        """Asks the owner's room which character of an alphabet follows a text, as `ask` does. What was
+        answered stays in `past`, whatever is asked between; of a vote that is broken off it does not.
         """
         return self._ask(owner, *_passage(text, alphabet), letters=True)
 
-    def past(self, owner: str) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        """Returns (text, counts of the characters that may follow) of questions before the owner's last."""
+    def past(
+        self, owner: str, text: str, alphabet: tuple[str, ...]
+    ) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        """Returns (text, counts of the characters that may follow) of all that was answered, before the
+        owner's last question, of a passage that begins with `text`.
+        """
         with self._lock:
             room = self._of(owner)
-            return () if room is None else tuple(room.past)
+            passage = room.passage_of(text, alphabet) if room is not None else None
+            if room is None or passage is None or passage.lead != len(text):
+                return ()
+            last = passage.answered(room.text, room.answers) if room.letters else None
+            return passage.rows()[:last]
 
     def _ask(self, owner: str, text: str, answers: tuple[str, ...], letters: bool = False) -> Question:
         with self._lock:
             self._forget()
             room = self._of(owner) or self._new(_Room, owner)
-            goes_on = letters and room.letters and answers == room.answers and text[:-1] == room.text
-            room.past = [*room.past, (room.text, room.shown().counts)][-MAX_PAST:] if goes_on else []
+            goes_on = letters and answers == room.answers and text[:-1] == room.text
+            if room.letters and (goes_on or (not room.open and room.chosen)):
+                room.remember()
             room.text, room.answers, room.before, room.letters = text, answers, (), letters
             room.put(self._clock())
             return room.shown()

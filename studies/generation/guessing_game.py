@@ -225,9 +225,10 @@ class ClassGuess:
         return cls(class_p(counts), np.exp(log_p))
 
     @property
-    def first(self) -> tuple[int, int]:
-        """Returns the likeliest token of the class and of the model; of equal ones the first."""
-        return int(self.of_class.argmax()), int(self.of_model.argmax())
+    def first(self) -> tuple[tuple[int, ...], int]:
+        """Returns the likeliest tokens of the class, several where votes are equal, and the model's first."""
+        of_class = np.flatnonzero(self.of_class == self.of_class.max())
+        return tuple(of_class.tolist()), int(self.of_model.argmax())
 
     def likeliest(self, count: int, always: int | None = None) -> list[int]:
         """Returns the tokens that either holds for likeliest, at most `count`; `always` is among them."""

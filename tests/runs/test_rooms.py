@@ -8,7 +8,7 @@ import pytest
 
 from runs.profiles import PROFILES
 from runs.room_table import MAX_VOTERS, QUIET_SECONDS, RoomError
-from runs.rooms import MAX_ALPHABET, MAX_CHANGES, MAX_PASSAGE, MAX_ROOMS, MAX_SECONDS, Rooms
+from runs.rooms import MAX_ALPHABET, MAX_CHANGES, MAX_PASSAGE, MAX_PAST, MAX_ROOMS, MAX_SECONDS, Rooms
 from tests.runs.running import HERE, THERE, Asker, Clock
 
 THREE = ["the future", "the past", "nothing"]
@@ -80,24 +80,60 @@ def test_a_question_is_put_a_second_time_with_the_first_vote_beside_it_and_no_th
     assert found.ask("lecturer", "Two?", THREE).before == ()
 
 
+LETTERS = ("a", "b", " ", "e")
+
+
+def answered(rooms: Rooms, text: str, answer: int, people: str = "a") -> None:
+    """Asks what follows a text, lets people answer alike, and closes the vote."""
+    question = rooms.ask_next("lecturer", text, LETTERS)
+    for person in people:
+        rooms.choose(question.room, person, question.number, answer)
+    rooms.close("lecturer")
+
+
 def test_a_text_goes_on_character_by_character_and_what_was_answered_stays(found: Rooms) -> None:
     first = found.ask_next("lecturer", "to b", "ab e")
-    assert (first.letters, first.text, first.answers) == (True, "to b", ("a", "b", " ", "e"))
+    assert (first.letters, first.text, first.answers) == (True, "to b", LETTERS)
     for person, answer in (("a", 3), ("b", 3), ("c", 2)):
         found.choose(first.room, person, 1, answer)
     second = found.ask_next("lecturer", "to be", "ab e")
     assert (second.room, second.number, second.counts) == (first.room, 2, (0, 0, 0, 0))
     found.choose(first.room, "a", 2, 2)
     found.ask_next("lecturer", "to be ", "ab e")
-    assert found.past("lecturer") == (("to b", (0, 0, 1, 2)), ("to be", (0, 0, 1, 0)))
-    assert found.past("somebody else") == ()
-    found.ask_next("lecturer", "to be a", "abe ")  # in another order: another alphabet
-    assert found.past("lecturer") == ()
-    found.ask_next("lecturer", "to be abc", "abe ")  # one was skipped
-    assert found.past("lecturer") == ()
-    found.ask_next("lecturer", "to be abcd", "abe ")
-    assert len(found.past("lecturer")) == 1
-    assert not found.ask("lecturer", "One?", THREE).letters and found.past("lecturer") == ()
+    wanted = (("to b", (0, 0, 1, 2)), ("to be", (0, 0, 1, 0)))
+    assert found.past("lecturer", "to b", LETTERS) == wanted
+    assert found.past("somebody else", "to b", LETTERS) == ()
+    assert found.past("lecturer", "to be", LETTERS) == (), "no passage begins there"
+    assert found.past("lecturer", "to b", tuple("abe ")) == (), "in another order it is another alphabet"
+
+
+def test_a_question_or_another_passage_between_leaves_what_was_answered(found: Rooms) -> None:
+    answered(found, "to b", 3)
+    answered(found, "to be", 2)
+    wanted = (("to b", (0, 0, 0, 1)), ("to be", (0, 0, 1, 0)))
+    assert not found.ask("lecturer", "Why?", THREE).letters
+    assert found.past("lecturer", "to b", LETTERS) == wanted
+    answered(found, "a bab", 1)
+    found.ask_next("lecturer", "to be ", LETTERS)  # goes on
+    assert found.past("lecturer", "to b", LETTERS) == wanted
+    assert found.past("lecturer", "a bab", LETTERS) == (("a bab", (0, 1, 0, 0)),)
+    found.ask("lecturer", "Why?", THREE)  # breaks the vote off, of which nothing stays
+    assert found.past("lecturer", "to b", LETTERS) == wanted
+    answered(found, "to be", 0)  # once more: what came after it is no longer right
+    assert found.past("lecturer", "to b", LETTERS) == wanted[:1]
+    answered(found, "to be ", 0)
+    found.ask("lecturer", "Why?", THREE)
+    again = (wanted[0], ("to be", (1, 0, 0, 0)), ("to be ", (1, 0, 0, 0)))
+    assert found.past("lecturer", "to b", LETTERS) == again
+
+
+def test_of_many_passages_the_oldest_are_forgotten(found: Rooms) -> None:
+    for text in ("e", "a", "b"):
+        for count in range(MAX_PAST // 2 - 10):
+            answered(found, text + count * " ", 1, "")
+    found.ask_next("lecturer", "b" + (MAX_PAST // 2 - 10) * " ", LETTERS)
+    known = [len(found.past("lecturer", text, LETTERS)) for text in "eab"]
+    assert known == [0, MAX_PAST // 2 - 11, MAX_PAST // 2 - 10], "of a vote without answers nothing stays"
 
 
 def test_what_is_no_passage_and_no_alphabet(found: Rooms) -> None:

@@ -13,7 +13,7 @@ import streamlit as st
 from engine.errors import GlassformerError
 from pages.output.sampling import held_out
 from pages.output.sampling.held_out import MODEL, Studied
-from runs.rooms import Question, Rooms
+from runs.rooms import MAX_ALPHABET, Question, Rooms
 from studies.generation.guessing_game import ENOUGH, ClassGuess, class_nats, mean_nats, standard_error
 from ui import content, explain, live, session
 from ui.figures import theme
@@ -27,6 +27,7 @@ TEXT = content.beside(__file__)
 PLAYER, REVEALED = "you_class", "you_revealed"
 LOOK_SECONDS = 1.0
 ROWS = 7  # characters that have bars
+MOST_NAMED = 3  # characters of a tie that a sentence names
 CLASS = "class"
 NEXT = {
     "ready": "ask",
@@ -63,6 +64,9 @@ def draw(subject: Subject) -> None:
     if (found := held_out.passage_shown(subject)) is None:
         return
     alphabet = tuple(subject.tokenizer.decode([i]) for i in range(subject.tokenizer.vocab_size))
+    if len(alphabet) > MAX_ALPHABET:
+        st.info(TEXT("large alphabet", characters=len(alphabet), most=MAX_ALPHABET), icon=":material/info:")
+        return
     rooms, owner = session.rooms(), session.owner()
     try:
         now = current(rooms, owner, found, alphabet)
@@ -80,19 +84,19 @@ def draw(subject: Subject) -> None:
 
 
 def current(rooms: Rooms, owner: str, studied: Studied, alphabet: tuple[str, ...]) -> Round:
-    """Returns how far the owner's room is in a passage: at its first character where it was asked something
-    else last. Raises RunError where the rooms cannot be reached.
+    """Returns how far the owner's room is in a passage: behind the last character that was answered, where it
+    is asked something else now. Raises RunError where the rooms cannot be reached.
     """
-    question, past = rooms.mine(owner), rooms.past(owner)
-    at = len(past)
-    texts = [*(text for text, _ in past), question.text if question is not None else ""]
-    if question is None or not question.letters or question.answers != alphabet:
+    question, past = rooms.mine(owner), rooms.past(owner, text_before(studied, 0, alphabet), alphabet)
+    at, texts = len(past), [text_before(studied, i, alphabet) for i in range(len(studied.passage.ids))]
+    if question is None or [text for text, _ in past] != texts[:at]:
         return Round(0, "ready")
-    if at >= len(studied.passage.ids) or texts != [text_before(studied, i, alphabet) for i in range(at + 1)]:
-        return Round(0, "ready")
-    counts = (*(votes for _, votes in past), question.counts)
-    shown = st.session_state.get(REVEALED) == (question.room, question.number)
-    return Round(at, "voting" if question.open else "revealed" if shown else "guessed", counts, question)
+    counts = tuple(votes for _, votes in past)
+    if (question.letters, question.answers, question.text) == (True, alphabet, "".join(texts[at : at + 1])):
+        shown = st.session_state.get(REVEALED) == (question.room, question.number)
+        state = "voting" if question.open else "revealed" if shown else "guessed"
+        return Round(at, state, (*counts, question.counts), question)
+    return Round(at - 1, "revealed", counts, question) if past else Round(0, "ready")
 
 
 def text_before(studied: Studied, index: int, alphabet: tuple[str, ...]) -> str:
@@ -211,11 +215,14 @@ def _answer(now: Round, found: Studied, alphabet: tuple[str, ...], nats: dict[st
     if now.state == "guessed":
         guess = ClassGuess.of(now.counts[-1], found.log_p[now.at])
         room, model = guess.first
+        several = "tie" if len(room) <= MOST_NAMED else "tie of many"
+        case = "no votes" if not any(now.counts[-1]) else "guesses" if len(room) == 1 else several
         return TEXT(
-            "guesses",
-            room=show_characters(alphabet[room]),
+            case,
+            room=", ".join(show_characters(alphabet[i]) for i in room[:MOST_NAMED]),
+            tied=len(room),
             model=show_characters(alphabet[model]),
-            share=float(guess.of_class[room]),
+            share=float(guess.of_class[room[0]]),
             p=float(guess.of_model[model]),
         )
     return TEXT["voting" if now.state == "voting" else "ready"]

@@ -9,6 +9,7 @@ import numpy as np
 import streamlit as st
 
 from engine.data import corpora
+from engine.data.corpus import Corpus
 from engine.data.tokenizers import Tokenizer
 from engine.errors import CorpusError
 from engine.model import Transformer
@@ -21,12 +22,15 @@ from studies.generation.guessing_game import (
     ngram_log_p,
     turns_of,
 )
-from ui import content, memo, session, widgets
+from ui import content, memo, models, session, widgets
 from ui.model_bar import Subject
+from ui.run_text import corpus_of
 from ui.text.markdown import sentence
 
 TEXT = content.beside(__file__)
 SOURCES = ("shakespeare", "python")
+OWN_TEXT = "text"  # the source of a run on a text of this browser's
+ENOUGH_KNOWN = 0.5  # share of a text's characters, below which it makes no sense without the others
 SEED = "you_seed"  # of the passage, in the address
 MAX_SEED = 10_000
 LEAD, MOST = 100, 240  # characters: shown before the first guess, at least; guessed, at most
@@ -54,15 +58,20 @@ def studied(subject: Subject, seed: int) -> Studied:
 
 def passage_shown(subject: Subject) -> Studied | None:
     """Returns the passage of the address, and says where it is of a text that the model was not trained on;
-    None, with a sentence, where there is none.
+    None, with a sentence, where there is none, and where the model has diverged.
     """
     try:
         found = studied(subject, seed_shown())
     except CorpusError as error:
         st.info(sentence(error), icon=":material/info:")
         return None
-    if found.source != subject.corpus:
-        st.caption(TEXT[f"scored on {found.source}"])
+    if not np.isfinite(found.log_p).all():
+        st.warning(TEXT["diverged"])
+        return None
+    if found.source in (OWN_TEXT, subject.corpus):
+        return found
+    case = "not here" if subject.corpus in SOURCES else "unknown"
+    st.caption(TEXT(case, source=TEXT[f"source {found.source}"]))
     return found
 
 
@@ -77,9 +86,21 @@ def next_passage() -> None:
 
 
 def _source(subject: Subject) -> str:
-    """The text that the model was trained on, if it is here, else the one that always is."""
+    """The text that the model was trained on, if it is here, else the one that always is. Somebody else's
+    text is not shown to who has a link to its model.
+    """
+    if _own_text(subject.key[0]) is not None:
+        return OWN_TEXT
     wanted = subject.corpus if subject.corpus in SOURCES else "shakespeare"
     return "python" if wanted == "shakespeare" and corpora.shakespeare_path() is None else wanted
+
+
+def _own_text(name: str) -> Corpus | None:
+    """The text of a run that this browser has started on one of its own."""
+    run = models.run_of(name)
+    if run is None or run.spec.corpus != OWN_TEXT:
+        return None
+    return corpus_of(run.spec) if session.manager().may_control(run.id, session.owner()) else None
 
 
 @memo.measured("Scoring a passage …")
@@ -99,7 +120,9 @@ def _studied(
 @memo.loaded()
 def _splits(model: str, source: str, _tokenizer: Tokenizer) -> tuple[np.ndarray, np.ndarray]:
     """(training split, validation split) in a model's tokens, (token,), without what it does not know."""
-    corpus = session.corpus(source)
+    corpus = _own_text(model) if source == OWN_TEXT else session.corpus(source)
+    if corpus is None:  # gone in this moment
+        raise CorpusError(TEXT["gone"])
     if corpus.tokenizer == _tokenizer:
         return corpus.train.numpy(), corpus.validation.numpy()
     cut = len(corpus.text) - len(corpus.validation)  # a corpus is cut into characters
@@ -108,6 +131,9 @@ def _splits(model: str, source: str, _tokenizer: Tokenizer) -> tuple[np.ndarray,
 
 
 def _known(text: str, tokenizer: Tokenizer) -> np.ndarray:
+    """The tokens of a text without what the tokenizer lacks. Raises CorpusError where that is most of it."""
     unknown = set(tokenizer.unknown(text))
     kept = "".join(c for c in text if c not in unknown) if unknown else text
+    if len(kept) < ENOUGH_KNOWN * len(text):
+        raise CorpusError(TEXT("foreign", share=len(kept) / len(text)))
     return np.array(tokenizer.encode(kept), dtype=np.int64)

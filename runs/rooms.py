@@ -34,7 +34,7 @@ class Question:
 
 @dataclass
 class _Passage:
-    """What was answered of a text: `counts` for each character after its first `lead`; `text` ends before the
+    """Answers to the characters of a text: `counts` for each character after its first `lead`; `text` ends before the
     last of these.
     """
 
@@ -115,8 +115,8 @@ class Rooms(RoomTable[_Room]):
         return self._ask(owner, *_question(text, answers))
 
     def ask_next(self, owner: str, text: object, alphabet: object) -> Question:
-        """Asks the owner's room which character of an alphabet follows a text, as `ask` does. What was
-        answered stays in `past`, whatever is asked between; of a vote that is broken off it does not.
+        """Asks the owner's room which character of an alphabet follows a text, as `ask` does. Answers
+        stay in `past`, whatever is asked between; those of a vote that is broken off do not.
         """
         return self._ask(owner, *_passage(text, alphabet), letters=True)
 

@@ -34,8 +34,8 @@ class Question:
 
 @dataclass
 class _Passage:
-    """Answers to the characters of a text: `counts` for each character after its first `lead`; `text` ends before the
-    last of these.
+    """The answers to a text: `counts` for each character after its first `lead`; `text` ends before the last
+    of these.
     """
 
     alphabet: tuple[str, ...]
@@ -115,8 +115,8 @@ class Rooms(RoomTable[_Room]):
         return self._ask(owner, *_question(text, answers))
 
     def ask_next(self, owner: str, text: object, alphabet: object) -> Question:
-        """Asks the owner's room which character of an alphabet follows a text, as `ask` does. Answers
-        stay in `past`, whatever is asked between; those of a vote that is broken off do not.
+        """Asks the owner's room which character of an alphabet follows a text, as `ask` does. Answers stay in
+        `past`, whatever is asked between; those of a vote that is broken off do not.
         """
         return self._ask(owner, *_passage(text, alphabet), letters=True)
 

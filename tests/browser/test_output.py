@@ -173,6 +173,19 @@ def test_a_short_game_is_played_in_the_browser_and_compared_on_the_same_characte
     expect(tab.locator(".st-key-answer")).to_contain_text(claim)
     assert reruns(tab) == before, "no guess is sent to the server"
     expect(game.get_by_role("button", name="Start the clock")).to_be_hidden()
+    played = bars.all_inner_texts()
+    tab.get_by_text("The room", exact=True).click()
+    tab.locator(".gf-class").wait_for()
+    tab.get_by_text("One reader", exact=True).click()
+    expect(bars).to_have_text(played, use_inner_text=True)
+    modern = studied("shakespeare-modern", 3)
+    tab.goto(tab.url.replace("shakespeare-classic", "shakespeare-modern"))
+    expect(bars.nth(4)).to_contain_text(f"{modern.nats['model'][:3].mean():.2f}")
+    assert bars.nth(5).inner_text() == played[5] and bars.nth(4).inner_text() != played[4], "the same game"
+    by_modern = turn_nats(modern.turns["model"][:3], len(alphabet)).mean()
+    expect(tab.locator(".st-key-answer")).to_contain_text(
+        f"the model {by_modern:.1f}, on the same 3 characters"
+    )
     game.get_by_role("button", name="Play with another passage").click()
     expect(game.get_by_role("button", name="Start the clock")).to_be_visible()
     expect(tab).to_have_url(re.compile("you_seed=4"))

@@ -3,7 +3,7 @@ import assert from "node:assert/strict"
 import { readFileSync } from "node:fs"
 import { test } from "node:test"
 
-import { bounds, clock, filled, givenUp, guessed, guessesOf, mean, newGame, standardError, turnNats, turnsOf, verdict } from "../../pages/output/sampling/guessing_state.js"
+import { bounds, clock, filled, givenUp, guessed, guessesOf, mean, newGame, remembered, remembering, standardError, turnNats, turnsOf, verdict } from "../../pages/output/sampling/guessing_state.js"
 import { named, rowsOf, visible } from "../../ui/assets/shared/alphabet.js"
 
 const cases = JSON.parse(readFileSync(new URL("./guessing.json", import.meta.url), "utf8")), MOST = 5
@@ -60,6 +60,27 @@ test("a reader is better, worse or even by two standard errors of the difference
   assert.equal(verdict(by(0.1), theirs).what, "even")
   near(verdict(by(0.4), theirs).chance, 2 * Math.sqrt((40 * 0.25) / 39 / 40))
   assert.equal(verdict(by(-0.4).slice(0, 29), theirs.slice(0, 29)).what, "few")
+})
+
+test("a passage that was played is remembered, and of many those played last", () => {
+  const ids = [3, 1, 4], game = played(ids, [3, 0]), one = { passage: "one", game, left: 7000 }
+  let text = remembering("", one)
+  assert.deepEqual(remembered(text, "one", ids, MOST), one)
+  assert.equal(remembered(text, "another", ids, MOST), null)
+  text = remembering(text, { ...one, left: 0 })
+  assert.equal(remembered(text, "one", ids, MOST)?.left, 0)
+  for (let i = 0; i < 8; i++) text = remembering(text, { ...one, passage: String(i) })
+  assert.equal(remembered(text, "one", ids, MOST), null)
+  for (let i = 0; i < 8; i++) assert.equal(remembered(text, String(i), ids, MOST)?.left, 7000)
+})
+
+test("what cannot have been played is not remembered", () => {
+  const ids = [3, 1], turn = { guesses: 1, right: true }, kept = (/** @type {any} */ game, /** @type {any} */ left = 1) => remembered(JSON.stringify([{ passage: "p", game, left }]), "p", ids, MOST)
+  assert.ok(kept({ at: 1, tried: [2], turns: [turn] }))
+  for (const text of ["", "{", "7", "null", "[null, 3]", "{}"]) assert.equal(remembered(text, "p", ids, MOST), null)
+  for (const game of [null, {}, { at: 0, tried: [], turns: [turn] }, { at: 3, tried: [], turns: [turn, turn, turn] }, { at: 1, tried: [], turns: [{ ...turn, guesses: 6 }] },
+    { at: 1, tried: [], turns: [{ guesses: 1, right: 1 }] }, { at: 1, tried: ["a"], turns: [turn] }, { at: 1, tried: [0, 1, 2, 4, 5], turns: [turn] }]) assert.equal(kept(game), null)
+  assert.equal(kept({ at: 1, tried: [], turns: [turn] }, "soon"), null)
 })
 
 test("sentences and the clock", () => {

@@ -9,9 +9,10 @@ import { alone, around, button, characters, element, within, write } from "../..
 import { component } from "../../../ui/assets/shared/mount.js"
 import { counted } from "../../../ui/assets/shared/numbers.js"
 import { saveTools } from "../../../ui/assets/shared/save.js"
+import { tab } from "../../../ui/assets/shared/shelf.js"
 import { paint } from "../../../ui/assets/shared/theme.js"
 import { cell, lossBars } from "./guessing_draw.js"
-import { SURE, bounds, clock, filled, givenUp, guessed, guessesOf, mean, newGame, standardError, turnNats, turnsOf, verdict } from "./guessing_state.js"
+import { SURE, bounds, clock, filled, givenUp, guessed, guessesOf, mean, newGame, remembered, remembering, standardError, turnNats, turnsOf, verdict } from "./guessing_state.js"
 
 /**
  * What is sent.
@@ -29,6 +30,7 @@ import { SURE, bounds, clock, filled, givenUp, guessed, guessesOf, mean, newGame
  */
 
 const TICK_MS = 250
+const SHELF = "glassformer-passages" // of this tab: how far its games are
 const SURPRISED = 3 // guesses, among which the character was not
 const READY = "ready", PLAYING = "playing", OVER = "over"
 const YOU = "you", MODEL = "model", NGRAMS = ["uniform", "unigram", "bigram", "trigram"]
@@ -36,7 +38,7 @@ const YOU = "you", MODEL = "model", NGRAMS = ["uniform", "unigram", "bigram", "t
 function create(place, _, signal) {
   const root = within(place, "div", "gf-play")
   /** @type {any} */
-  const self = { root, data: null, key: "", state: READY, game: newGame(), ends: 0, timer: 0, cells: [], keyboard: null }
+  const self = { root, data: null, key: "", passage: "", state: READY, game: newGame(), ends: 0, left: 0, timer: 0, cells: [], keyboard: null }
   const bar = within(root, "div", "gf-play-bar")
   const main = button("", "", () => (self.state === PLAYING ? over(self) : start(self)))
   main.className = "gf-play-main"
@@ -58,13 +60,14 @@ function create(place, _, signal) {
   })
   for (const name of ["pointerover", "click"]) text.addEventListener(name, (event) => point(self, around(event, "[data-at]")))
   Object.assign(self, { main, time, count, said, another, text, turn, number, tried, input, skip, keys, result })
-  bar.append(saveTools(root, () => "you-are-the-model", () => table(self)))
+  another.before(saveTools(root, () => "you-are-the-model", () => table(self)))
   signal.addEventListener("abort", () => clearInterval(self.timer))
   return self
 }
 
 function start(self) {
-  Object.assign(self, { state: PLAYING, game: newGame(), ends: performance.now() + 1000 * self.data.seconds })
+  if (self.state === OVER) Object.assign(self, { game: newGame(), left: 1000 * self.data.seconds })
+  Object.assign(self, { state: PLAYING, ends: performance.now() + self.left })
   answerOver(null)
   clearInterval(self.timer)
   self.timer = setInterval(() => { if (self.root.isConnected) tick(self) }, TICK_MS)
@@ -85,7 +88,9 @@ function tick(self) {
 
 function over(self) {
   clearInterval(self.timer)
-  self.state = self.game.turns.length ? OVER : READY
+  Object.assign(self, { state: self.game.turns.length ? OVER : READY, left: 1000 * self.data.seconds })
+  if (self.state === READY) self.game = newGame()
+  keep(self)
   draw(self)
   write(self.said, self.data.words[self.state === READY ? "nothing" : "point"])
 }
@@ -107,9 +112,25 @@ function act(self, /** @type {import("./guessing_state.js").Game} */ game, guess
   const last = game.turns.at(-1), what = game.at === before.at ? "not it" : last?.right ? "right" : "was"
   const number = what === "right" ? last?.guesses ?? 0 : game.tried.length + 1
   if (game.at >= ids.length) return over(self)
+  keep(self)
   draw(self)
   listen(self)
   write(self.said, filled(words[what], { character, number, most: self.most }))
+}
+
+/** Remembers how far the game is, for another view and back, and a reload. */
+function keep(self) {
+  if (self.state === PLAYING) self.left = Math.max(0, self.ends - performance.now())
+  tab.put(SHELF, remembering(tab.get(SHELF), { passage: self.passage, game: self.game, left: self.state === OVER ? 0 : self.left }))
+}
+
+/** A passage as it was left: over, or at its character with the time that is left; one that is new, at its beginning. */
+function open(self, /** @type {string} */ passage) {
+  clearInterval(self.timer)
+  if (self.state === PLAYING) keep(self)
+  const { alphabet, guesses, ids, seconds } = self.data, most = guessesOf(alphabet.length, guesses)
+  const { game = newGame(), left = 1000 * seconds } = remembered(tab.get(SHELF), passage, ids, most) ?? {}, ended = left <= 0 && game.turns.length > 0
+  Object.assign(self, { passage, most, game, state: ended ? OVER : READY, left: left > 0 ? left : 1000 * seconds })
 }
 
 // What is seen --------------------------------------------------------------------------------------------------------
@@ -119,8 +140,10 @@ function update(self, /** @type {Data} */ data) {
   self.data = data
   paint(self.root, data.palette)
   if (key === self.key) return
-  clearInterval(self.timer)
-  Object.assign(self, { key, state: READY, game: newGame(), most: guessesOf(data.alphabet.length, data.guesses) })
+  self.key = key
+  const passage = JSON.stringify([data.alphabet.join(""), data.lead, data.ids])
+  if (passage === self.passage) return anew(self) // of another model: the game goes on
+  open(self, passage)
   for (const [node, name] of [[self.another, "again"], [self.skip, "give up"]]) {
     write(node, words[name])
     for (const label of ["aria-label", "title"]) node.setAttribute(label, words[`${name} hint`])
@@ -130,19 +153,23 @@ function update(self, /** @type {Data} */ data) {
   self.input.setAttribute("placeholder", words.guess)
   self.keys.replaceChildren()
   self.keyboard = createKeyboard(self.keys, data.alphabet, (character) => press(self, character))
-  answerOver(null)
+  anew(self)
+  write(self.said, words[self.state === OVER ? "point" : self.game.turns.length || self.game.tried.length ? "left" : "ready"])
+}
+
+function anew(self) {
+  if (self.state !== OVER) answerOver(null)
   draw(self)
-  write(self.said, words.ready)
 }
 
 function draw(self) {
   const { data, game, state } = self, { words } = data, plays = state === PLAYING
   self.root.dataset.state = state
-  write(self.main, words[plays ? "end" : "start"])
+  write(self.main, words[plays ? "end" : game.turns.length || game.tried.length ? "go on" : "start"])
   self.main.hidden = state === OVER && !alone() // who has seen the passage guesses another
   self.another.classList.toggle("gf-play-main", state === OVER)
   for (const label of ["aria-label", "title"]) self.main.setAttribute(label, words[plays ? "end hint" : "start hint"])
-  write(self.time, clock(plays ? self.ends - performance.now() : 1000 * data.seconds))
+  write(self.time, clock(plays ? self.ends - performance.now() : self.left))
   self.time.hidden = state === OVER
   write(self.count, counted(game.turns.length, "character"))
   self.turn.hidden = state === OVER
@@ -192,10 +219,18 @@ function drawResult(self) {
   })))
   const more = element("p", "gf-play-note", filled(words.bounds, { perplexity: Math.exp(mean(you)).toFixed(1), lower: two(lower), upper: two(upper) }))
   result.replaceChildren(legend, title, list, more)
-  answerOver([
+  self.claim = [
     filled(words.claim, { you: mean(you).toFixed(1), ngram: words[ngram], reference: mean(all[ngram]).toFixed(1), model: mean(all[MODEL]).toFixed(1), characters: many }),
     filled(words[second], { ngram: words[ngram], chance: chance.toFixed(1) }),
-  ].join(" "), result)
+  ].join(" ")
+  answerOver(self.claim, result)
+  clearInterval(self.timer)
+  if (!alone()) self.timer = setInterval(() => claimed(self), TICK_MS)
+}
+
+// The page's answer may come, or come anew, after the result of a game that was played before.
+function claimed({ root, claim }) {
+  if (root.isConnected && !document.querySelector(".gf-answer-then")) answerOver(claim)
 }
 
 /** Nats of each character by guesses alone, by predictor. @returns {Record<string, number[]>} */
@@ -220,6 +255,7 @@ function table(self) {
 
 function remove(self) {
   clearInterval(self.timer)
+  if (self.state === PLAYING) keep(self)
   answerOver(null)
 }
 

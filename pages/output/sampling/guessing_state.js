@@ -102,6 +102,46 @@ export function verdict(yours, theirs) {
   return { what: Math.abs(by) <= chance ? "even" : by < 0 ? "better" : "worse", by, chance }
 }
 
+const PASSAGES = 8 // that a tab remembers
+
+/**
+ * What a tab remembers of a passage: the game, and the time that is left for it.
+ * @typedef {{ passage: string, game: Game, left: number }} Played
+ */
+
+/**
+ * The text to keep, once this is how far a passage is; the passages played longest ago give way.
+ * @param {string} text that was kept before
+ * @param {Played} played
+ */
+export const remembering = (text, played) => JSON.stringify([...listed(text).filter(({ passage }) => passage !== played.passage), played].slice(-PASSAGES))
+
+/**
+ * How far a passage is in what was kept; null where nothing of it was played, or it cannot have been played so.
+ * @param {string} text
+ * @param {string} passage
+ * @param {number[]} ids what is right
+ * @param {number} most guesses
+ * @returns {Played | null}
+ */
+export function remembered(text, passage, ids, most) {
+  const found = listed(text).find((/** @type {any} */ one) => one.passage === passage)
+  if (!found || !Number.isFinite(found.left)) return null
+  const { game } = found, number = (/** @type {any} */ x) => Number.isInteger(x) && x >= 0
+  const played = Array.isArray(game?.turns) && game.turns.length <= ids.length && game.turns.every((/** @type {any} */ one) => number(one?.guesses) && one.guesses <= most && typeof one.right === "boolean")
+  return played && game.at === game.turns.length && Array.isArray(game.tried) && game.tried.length < most && game.tried.every(number) ? found : null
+}
+
+/** @param {string} text @returns {Played[]} */
+function listed(text) {
+  try {
+    const found = JSON.parse(text || "[]")
+    return Array.isArray(found) ? found.filter((one) => typeof one?.passage === "string") : []
+  } catch {
+    return []
+  }
+}
+
 /**
  * Fills a sentence in: "{you} nats" with { you: 1.9 } is "1.9 nats".
  * @param {string} words

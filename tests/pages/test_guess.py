@@ -35,6 +35,7 @@ PLACES = {
     "nearest": "input/embeddings?embed_view=map",
     "nucleus": "output/sampling?sampling_view=stages",
     "colder": f"output/sampling?sampling_view=temperatures&model={FIRST_MODEL}",
+    "drafts": "output/generation?generation_view=drafts&drafts_ahead=3",
     "wider": "models/parameters?parameters_view=where",
     "shared": "models/parameters?parameters_view=memory",
     "longer": "models/parameters?parameters_view=flops",

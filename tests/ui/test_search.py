@@ -42,6 +42,7 @@ EXPECTED = {
     "kv cache": ("Generation > KV cache", "KV cache"),
     "sofmax": ("Attention > Scores", "softmax"),
     "dpo": ("After pre-training > Reward", "DPO"),
+    "speculative decoding": ("Generation > Drafts", "speculative decoding"),
     "nucleus sampling": ("Sampling > Stage by stage",),
     "what is a bigram?": ("Ladder > Bigrams",),
     "Why did decoder-only models win?": ("Families > Why decoders",),

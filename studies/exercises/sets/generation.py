@@ -1,4 +1,4 @@
-"""From logits to a token: temperature, top-k, top-p."""
+"""From logits to a token: temperature, top-k, top-p; and drafts of several tokens."""
 
 from __future__ import annotations
 
@@ -129,9 +129,37 @@ def odds(rng: Random) -> Exercise:
     )
 
 
+def drafts(rng: Random) -> Exercise:
+    """Asks for the tokens per pass of speculative decoding (Leviathan et al. 2022, equation 1)."""
+    rate, ahead = rng.choice([0.5, 0.6, 0.7, 0.75, 0.8, 0.9]), rng.randint(2, 5)
+    terms = [rate**n for n in range(ahead + 1)]
+    right = sum(terms)
+    return Exercise(
+        f"A draft has {ahead} tokens, and the large model accepts each with the probability $a = {rate:g}$ if"
+        " all before it were accepted. Every pass also gives a token of the large model. How many tokens does"
+        " a pass bring on average?",
+        Numbers(1, 2),
+        (right,),
+        (
+            "The $n$-th drafted token stays if it and all before it are accepted, with probability $a^n$.",
+            "With the large model's token: $1 + a + \\dots + a^k = (1 - a^{k+1}) / (1 - a)$.",
+            f"{' + '.join(f'{term:.3f}' for term in terms)} = **{right:.2f}**.",
+        ),
+        mistakes(
+            ((1 + ahead * rate,), "The first refused token ends the draft: the later ones are lost with it."),
+            ((right - 1,), "The large model's token is missing: every pass gives at least one."),
+            ((right - terms[-1],), "One power too few: a draft of $k$ tokens ends with $a^k$."),
+            ((float(ahead + 1),), "That would need every token to be accepted."),
+        ),
+        see("generation", generation_view="drafts", drafts_part="length"),
+        {"rate": rate, "ahead": ahead},
+    )
+
+
 TASKS = (
     ("temperature", "Warmer and colder", temperature),
     ("odds", "How many times as likely", odds),
     ("top-k", "Top-k", top_k),
     ("top-p", "Top-p", top_p),
+    ("drafts", "Tokens per pass", drafts),
 )

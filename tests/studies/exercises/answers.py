@@ -282,6 +282,7 @@ ANSWERS: dict[str, Callable[[G], Any]] = {
     "odds": odds,
     "top-k": top_k,
     "top-p": top_p,
+    "drafts": lambda g: (1 - g["rate"] ** (g["ahead"] + 1)) / (1 - g["rate"]),
     "size": lambda g: 2 * g["layers"] * g["kv"] * g["wide"] * g["length"] * g["width"] / 1024 / 1024,
     "rows": lambda g: sum(len(range(g["prompt"] + written)) for written in range(g["new"])),
     "logit-gradient": logit_gradient,

@@ -122,13 +122,13 @@ def _chosen_cone(subject: Subject, prompts: Prompts, patching: Patching) -> Caus
             widgets.put(key, value)
     if not widgets.switch(TEXT["cone"], False, CONE, hint=TEXT["cone hint"]):
         return None
-    top = strongest_patches(patching)[0]
+    strongest = int(patching.restored[0].argmax())  # of the lowest row, whose cones are largest
     with st.container(horizontal=True, gap="small"):
         rows = dict(enumerate(row_names(patching)))
-        row = widgets.select(TEXT["row"], rows, ROW, first=top.layer, kind="list", hidden=True, width=130)
+        row = widgets.select(TEXT["row"], rows, ROW, kind="list", hidden=True, width=130)
         columns = dict(enumerate(column_names(subject, prompts, patching)))
         column = widgets.select(
-            TEXT["column"], columns, COLUMN, first=top.index, kind="list", hidden=True, width=130
+            TEXT["column"], columns, COLUMN, first=strongest, kind="list", hidden=True, width=130
         )
     cone = causal_cone(subject.model, patching.site, (row, column), len(prompts.clean))
     back, cells = subject.config.window - 1, cone.reached.size - 1
@@ -145,10 +145,11 @@ def row_names(patching: Patching) -> list[str]:
 
 
 def column_names(subject: Subject, prompts: Prompts, patching: Patching) -> list[str]:
-    """Returns the columns of the map: heads, or tokens."""
+    """Returns the columns of the map, no two alike: heads, or tokens with their positions."""
     if patching.site == "z":
         return [TEXT("numbered head", head=head) for head in range(subject.config.n_heads)]
-    return both_labels(subject, prompts)
+    labels = both_labels(subject, prompts)
+    return [TEXT("numbered token", position=i, token=label) for i, label in enumerate(labels)]
 
 
 def _refuse(subject: Subject, pair: Pair, error: GlassformerError) -> None:

@@ -186,3 +186,43 @@ def largest(values: np.ndarray) -> HeadValue:
     """Returns the head with the most, of (layer, head); NaN does not count."""
     layer, head = np.unravel_index(np.nanargmax(values), values.shape)
     return HeadValue(int(layer), int(head), float(values[layer, head]))
+
+
+HANGS_TOGETHER = 0.3  # of the correlation, either way: less is hardly any
+
+
+@dataclass(frozen=True)
+class TwoNumbers:
+    """Two numbers of the `heads` that have both: Pearson's `correlation`, NaN where one never varies, and
+    the head that has most of each.
+    """
+
+    heads: int
+    correlation: float
+    most_x: HeadValue
+    most_y: HeadValue
+
+    @property
+    def direction(self) -> Literal["up", "down", "hardly", "undefined"]:
+        if not np.isfinite(self.correlation):
+            return "undefined"
+        if abs(self.correlation) < HANGS_TOGETHER:
+            return "hardly"
+        return "up" if self.correlation > 0 else "down"
+
+
+def two_numbers(x: np.ndarray, y: np.ndarray) -> TwoNumbers | None:
+    """Compares two numbers of each head, (layer, head); None where no head has both.
+
+    >>> two_numbers(np.array([[0.0, 1.0], [2.0, np.nan]]), np.array([[3.0, 2.0], [1.0, 9.0]])).correlation
+    -1.0
+    """
+    both = np.isfinite(x) & np.isfinite(y)
+    if not both.any():
+        return None
+    a, b = (values[both] - values[both].mean() for values in (x, y))
+    spread = float(np.sqrt((a @ a) * (b @ b)))
+    flat = np.ptp(x[both]) == 0 or np.ptp(y[both]) == 0
+    correlation = float("nan") if flat else float(np.clip(a @ b / spread, -1, 1))
+    most_x, most_y = (largest(np.where(both, values, np.nan)) for values in (x, y))
+    return TwoNumbers(int(both.sum()), correlation, most_x, most_y)

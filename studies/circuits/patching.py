@@ -180,6 +180,74 @@ class _Copies:
         return ((gap - contrast.corrupted) / contrast.span).cpu().numpy()
 
 
+# The causal cone: what an edit can reach at all -----------------------------------------------------
+
+Spread = Literal["later", "window", "everywhere", "nowhere", "heads"]
+
+
+@dataclass(frozen=True, eq=False)
+class CausalCone:
+    """The cells that an edit at `cell` can change at all, itself included: `reached` (layer, query) bool, or
+    of `z`, edited at every position at once, (layer, head). `spread` is how mixers carry it on.
+    """
+
+    cell: Cell
+    reached: np.ndarray
+    spread: Spread
+
+    @property
+    def others(self) -> int:
+        """The number of cells beside the edited one that are reached."""
+        return int(self.reached.sum()) - 1
+
+
+def visible_keys(model: Transformer, length: int) -> np.ndarray:
+    """Returns which keys each query's mixer reads, (query, key) bool, from the model's mask; no key where it
+    has no mixer, and every key where it has no mask, or a mixer past which a causal mask does not hold.
+    """
+    mixer = model.parts.mixer(model.config)
+    if not mixer.present:
+        return np.zeros((length, length), bool)
+    mask = model.mask(length, torch.zeros(1)) if mixer.cacheable else None
+    return np.ones((length, length), bool) if mask is None else np.isfinite(mask.numpy())
+
+
+def causal_cone(model: Transformer, site: Site, cell: Cell, length: int) -> CausalCone:
+    """Returns the causal cone of an edit of `site` at `cell`, (layer, position) or (layer, head), in a text
+    of `length` tokens.
+
+    Attention carries a change to the queries that see its position, the feed-forward network nowhere else:
+    the cone follows from the mask and the wiring alone, whatever the weights are.
+    """
+    reads = visible_keys(model, length)
+    if site == "z":  # heads of one block run side by side
+        heads = np.zeros((model.config.n_layers, model.config.n_heads), bool)
+        heads[cell] = True
+        heads[cell[0] + 1 :] = True
+        return CausalCone(cell, heads, "heads")
+    wiring, thinks = model.parts.wiring(model.config), model.parts.feedforward(model.config).present
+    reached = np.zeros((model.config.n_layers, length), bool)
+    edited, stream = np.arange(length) == cell[1], np.zeros(length, bool)  # (query,)
+    for layer in range(cell[0], model.config.n_layers):
+        at = site if layer == cell[0] else None
+        stream = edited if at == "resid_pre" else stream
+        attention = edited if at == "attn_out" else np.any(reads & stream, axis=1)
+        middle = attention if wiring.replaces and reads.any() else stream | attention
+        network = edited if at == "ffn_out" else stream if wiring.parallel else middle
+        reached[layer] = {"resid_pre": stream, "attn_out": attention, "ffn_out": network}[site]
+        stream = (network if wiring.replaces else middle | network) if thinks else middle
+    return CausalCone(cell, reached, _spread(reads))
+
+
+def _spread(reads: np.ndarray) -> Spread:
+    """Names how mixers that read (query, key) carry a change."""
+    if np.triu(reads, 1).any():
+        return "everywhere"
+    if not reads.any():
+        return "nowhere"
+    return "later" if reads[-1].all() else "window"
+
+
 HALF = 0.5  # of the answer: what holds more of it than all others together
 SMALL = 1.0  # nats: prompts whose answers differ by less hardly tell them apart
 

@@ -26,6 +26,7 @@ from studies.circuits.patching import (
     PatchEffect,
     Patching,
     Station,
+    causal_cone,
     most_copies,
     patch,
     sites,
@@ -127,6 +128,82 @@ def test_both_ends_of_the_scale() -> None:
     assert found.contrast.clean == pytest.approx(float(clean[7] - clean[8]), abs=1e-5)
     assert found.contrast.corrupted == pytest.approx(float(corrupted[7] - corrupted[8]), abs=1e-5)
     assert found.contrast.guesses == (int(clean.argmax()), int(corrupted.argmax()))
+
+
+def changed(model: Transformer, site: str, cell: tuple[int, int]) -> np.ndarray:
+    """Which cells differ once one is really edited, by three different edits: (layer, query), of z (layer, head)."""
+    tokens, (layer, place) = torch.tensor([PROMPTS.clean]), cell
+    differs = []
+    for seed in range(3):
+        noise = torch.randn(model.config.d_model, generator=torch.Generator().manual_seed(seed))
+
+        def put(x: torch.Tensor, noise: torch.Tensor = noise) -> torch.Tensor:
+            x = x.clone()
+            x[:, place] += 3 * noise[: x.shape[-1]]
+            return x
+
+        before, after = Recorder(), Recorder()
+        model(tokens, before)
+        model(tokens, Patcher({f"blocks.{layer}.{site}": put}, after))
+        grids = [
+            torch.stack([seen[f"blocks.{i}.{site}"][0] for i in range(model.config.n_layers)])
+            for seen in (before, after)
+        ]
+        far = (grids[0] - grids[1]).abs().flatten(2).amax(2)
+        differs.append((far / grids[0].abs().flatten(2).amax(2)).numpy())
+    return np.max(differs, 0)
+
+
+OPEN = swapped(HEALTHY, "open", mask=lambda length, like, start=0: None)
+CONES = {name: (fields, HEALTHY) for name, fields in ARCHITECTURES.items()} | {
+    "no mask": ({"position": "rope"}, OPEN),
+    "both ways": ({"position": "rope", "causal": False}, HEALTHY),
+    "narrow window": ({"position": "none", "window": 2, "n_layers": 4}, HEALTHY),
+    "no residual, no ffn": ({"wiring": "none", "ffn": "none"}, HEALTHY),
+    "parallel, no mixer": ({"wiring": "parallel", "mixer": "none"}, HEALTHY),
+}
+
+
+@for_each("variant", CONES)
+@torch.inference_mode()
+def test_the_cone_is_what_a_real_edit_changes(variant: str) -> None:
+    """Every cell inside changes, and outside none by a digit."""
+    fields, parts = CONES[variant]
+    model = loud(tiny(**{"n_layers": 3, **fields}), factor=3.0, parts=parts)
+    for site in sites(model.config, model.parts):
+        for layer in range(model.config.n_layers):
+            for place in (0, 2) if site == "z" else (0, 2, 5):
+                cone = causal_cone(model, site, (layer, place), len(PROMPTS.clean)).reached
+                moved = changed(model, site, (layer, place))
+                assert moved[~cone] == pytest.approx(0, abs=1e-6), (site, layer, place)
+                assert (moved[cone] > 1e-6).all(), (site, layer, place)
+
+
+def test_cones_worked_out_by_hand() -> None:
+    def rows(site: Any, cell: tuple[int, int], **fields: Any) -> list[str]:
+        model = loud(tiny(**{"n_layers": 3, **fields}))
+        return ["".join(".#"[int(x)] for x in row) for row in causal_cone(model, site, cell, 6).reached]
+
+    assert rows("resid_pre", (1, 2)) == ["......", "..#...", "..####"]
+    assert rows("resid_pre", (0, 1), window=2) == [".#....", ".##...", ".###.."]
+    assert rows("attn_out", (0, 2)) == ["..#...", "..####", "..####"]
+    assert rows("ffn_out", (1, 4)) == ["......", "....#.", "....##"]
+    assert rows("resid_pre", (0, 4), causal=False) == ["....#.", "######", "######"]
+    assert rows("resid_pre", (0, 4), mixer="none") == ["....#."] * 3
+    assert rows("z", (1, 2)) == ["....", "..#.", "####"]
+
+
+@for_each("spread, fields, parts", [
+    ("later", {}, HEALTHY),
+    ("later", {"window": 6}, HEALTHY),
+    ("window", {"window": 5}, HEALTHY),
+    ("everywhere", {"causal": False}, HEALTHY),
+    ("everywhere", {}, OPEN),
+    ("nowhere", {"mixer": "none"}, HEALTHY),
+])  # fmt: skip
+def test_how_a_change_spreads(spread: str, fields: dict[str, Any], parts: Any) -> None:
+    cone = causal_cone(loud(tiny(**fields), parts=parts), "resid_pre", (0, 2), 6)
+    assert (cone.spread, cone.cell, cone.others) == (spread, (0, 2), cone.reached.sum() - 1)
 
 
 LETTERS = CharTokenizer("\n abcdefghijklmnopqrstuvwxyz")

@@ -1,4 +1,4 @@
-"""The view "Heads": all patterns at once, sorted by what they do, and one enlarged; or one number of each."""
+"""The view "Heads": all patterns sorted by what they do, one enlarged; or one or two numbers of each head."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from engine.model import Transformer
 from engine.parts.attention import Attention
 from engine.recording import Recording
 from engine.slices import extent
-from pages.inside.attention import axes
+from pages.inside.attention import axes, head_pairs
 from pages.inside.attention.heads_map import HEAD_COLOURS, TOPIC
 from studies.attention.attention_targets import NEAREST, shares
 from studies.attention.copying_heads import name_mover_scores
@@ -37,6 +37,7 @@ from studies.attention.head_patterns import (
     measured_habits,
     ranked,
     score_of,
+    two_numbers,
 )
 from studies.attention.heads import HeadNumbers, head_numbers
 from studies.circuits.induction import (
@@ -61,7 +62,7 @@ from ui.players.component import mounted
 from ui.players.plot import plot
 
 TEXT = content.beside(__file__)
-PATTERNS = "patterns"  # or one number of each head, by the field of HeadNumbers or the place
+PATTERNS, PAIRS = "patterns", "pairs"  # or one number of each head, by the field of HeadNumbers or the place
 MEASURES = (
     *("entropy", "relative_entropy", "distance", "previous", "first", "word_start", "own_word", "near"),
     *("breaks", "same", "itself", "induction", "duplicate", "name_mover"),
@@ -98,9 +99,12 @@ COLOURS: dict[Habit, str] = {
 
 def draw(subject: Subject) -> None:
     config = subject.config
-    numbers = _numbers_of(subject)
+    numbers, measure = _numbers_of(subject), _shown(subject)
     titles = _shown_titles()
-    if (measure := _shown()) != PATTERNS:
+    if measure == PAIRS:
+        _draw_pairs(subject, numbers)
+        return
+    if measure != PATTERNS:
         widgets.select(TEXT["show"], titles, "attention_number", kind="list", width=220)
         _draw_measure(subject, numbers, measure)
         return
@@ -118,13 +122,28 @@ def draw(subject: Subject) -> None:
     explain.measure_it(_more, subject, patterns[layer], layer, head)
 
 
-def _shown() -> str:
-    """The chosen kind of picture: PATTERNS, or one of MEASURES."""
-    return widgets.settled(_shown_titles(), "attention_number")
+def _shown(subject: Subject) -> str:
+    """The chosen kind of picture: PATTERNS, PAIRS, or one of MEASURES. Where the point of a head was clicked,
+    that head's pattern.
+    """
+    shown = widgets.settled(_shown_titles(), "attention_number")
+    head = head_pairs.clicked(subject.config.n_layers, subject.config.n_heads)
+    if shown != PAIRS or head is None:
+        return shown
+    widgets.put("attention_number", PATTERNS)
+    _look_at(head)
+    st.session_state[RESORTED] = False
+    return PATTERNS
+
+
+def _look_at(head: Sequence[int]) -> None:
+    """Chooses a head (layer, head), for all views of Attention."""
+    for key, index in zip((f"{TOPIC}_layer", f"{TOPIC}_head"), head, strict=True):
+        widgets.put(key, index)
 
 
 def _shown_titles() -> dict[str, str]:
-    titles: dict[str, str] = {PATTERNS: TEXT["patterns"]}
+    titles: dict[str, str] = {PATTERNS: TEXT["patterns"], PAIRS: TEXT["pairs"]}
     return titles | {name: TEXT[f"measure {name}"] for name in MEASURES}
 
 
@@ -165,8 +184,7 @@ def _follow(sort: str, known: bool, strongest: tuple[int, int]) -> None:
     if known and st.session_state.get(RESORTED):
         st.session_state[RESORTED] = False
         if sort != LAYERS:
-            for key, index in zip(keys, strongest, strict=True):
-                widgets.put(key, index)
+            _look_at(strongest)
 
 
 def _resort() -> None:
@@ -282,8 +300,7 @@ def _take_head(there: tuple[int, int]) -> None:
     """Takes over the head that was clicked in the grid, of (layers, heads): the choosers follow."""
     where = widgets.indexes_of(widgets.picked(GRID, "chosen"), there, ",")
     if where is not None:
-        for key, index in zip((f"{TOPIC}_layer", f"{TOPIC}_head"), where, strict=True):
-            widgets.put(key, index)
+        _look_at(where)
 
 
 def _hint(layer: int, head: int, strongest: Strongest, choice: bool) -> str:
@@ -360,7 +377,7 @@ def _weights(
 
 def _draw_measure(subject: Subject, numbers: HeadNumbers, field: str) -> None:
     """A cell for each head, coloured by one of MEASURES."""
-    arrays = {name: values for name in MEASURES if (values := number_of(numbers, name)) is not None}
+    arrays = _measured(numbers)
     title, unit = TEXT[f"measure {field}"], UNITS.get(field, "share")
     st.caption(TEXT(f"meaning {field}", nearest=NEAREST))
     if field not in arrays:
@@ -394,6 +411,22 @@ def _draw_measure(subject: Subject, numbers: HeadNumbers, field: str) -> None:
             )
         )
     explain.measure_it(_all_measures, subject, numbers, arrays)
+
+
+def _draw_pairs(subject: Subject, numbers: HeadNumbers) -> None:
+    """A point for each head, by two of MEASURES."""
+    arrays, titles = _measured(numbers), {name: TEXT[f"measure {name}"] for name in MEASURES}
+    units = {name: TEXT[f"unit {UNITS.get(name, 'share')}"] for name in MEASURES}
+    with st.container(horizontal=True, gap="small"):
+        widgets.select(TEXT["show"], _shown_titles(), "attention_number", kind="list", width=220)
+        pair = head_pairs.choose(arrays, titles)
+    head_pairs.draw(pair, arrays, titles, units)
+    explain.measure_it(_all_measures, subject, numbers, arrays)
+
+
+def _measured(numbers: HeadNumbers) -> dict[str, np.ndarray]:
+    """Returns MEASURES, as far as there are numbers, (layer, head) each."""
+    return {name: values for name in MEASURES if (values := number_of(numbers, name)) is not None}
 
 
 def number_of(numbers: HeadNumbers, field: str) -> np.ndarray | None:
@@ -513,14 +546,16 @@ def _numbers(
 
 
 def _variant(subject: Subject) -> str:
-    if _shown() != PATTERNS:
-        return "measures"
+    if (shown := _shown(subject)) != PATTERNS:
+        return "pairs" if shown == PAIRS else "measures"
     return "" if subject.config.causal else "both ways"
 
 
-def _code(_: Subject) -> Code:
-    if _shown() == PATTERNS:
+def _code(subject: Subject) -> Code:
+    if (shown := _shown(subject)) == PATTERNS:
         return Attention, Attention.forward, head_numbers
+    if shown == PAIRS:
+        return head_numbers, two_numbers
     return head_numbers, induction_score, duplicate_score, repeated, name_mover_scores
 
 
@@ -531,7 +566,7 @@ VIEW = View(
     _code,
     takes=(HEADS,),
     variant=_variant,
-    variants={"measures": (("attention_number", "entropy"),)},
+    variants={"measures": (("attention_number", "entropy"),), "pairs": (("attention_number", PAIRS),)},
     fields={"strong": STRONG},
     figures_only=True,
     shows=("multiple heads", "multi-head attention"),

@@ -11,13 +11,24 @@ import streamlit as st
 from engine.data.tokenizers import Tokenizer
 from engine.errors import GlassformerError
 from pages.inside.circuits.prompts import OWN, PAIRS, Pair
-from studies.circuits.patching import Patching, Station, patch, sites, stations, strongest_patches, verdict
+from studies.circuits.patching import (
+    CausalCone,
+    Patching,
+    Station,
+    causal_cone,
+    patch,
+    sites,
+    stations,
+    strongest_patches,
+    verdict,
+)
 from studies.circuits.prompt_pairs import Prompts, both_runs, fits, inside_a_word, prompts_of
 from ui import content, explain, widgets
 from ui.background_jobs import measured
 from ui.figures import specs as go
 from ui.figures.axes import MONO
 from ui.figures.labels import LETTER, MOST_LETTERS, crowded, plain, short
+from ui.figures.theme import colour
 from ui.model_bar import Subject
 from ui.model_needs import CAUSAL, SAYS
 from ui.page_frame import View
@@ -30,6 +41,8 @@ NOTHING = Pair("", "", ("", ""))
 HEIGHT, LINES = 360, 76  # pixels: of the map, and of the lines above it in which a person writes
 LITTLE = 0.1  # of the answer: less is not worth a name
 ALL = 0.995  # of the answer: it would be written as 1.00
+MAP, CONE, ROW, COLUMN = "patching_map", "patching_cone", "patching_row", "patching_column"
+VEIL = 55  # percent: over the cells outside the causal cone
 
 
 def draw(subject: Subject) -> None:
@@ -47,7 +60,7 @@ def draw(subject: Subject) -> None:
         offered = {site: TEXT(f"site {site}") for site in sites(subject.config, subject.model.parts)}
         hint = TEXT["site hint"]
         site = widgets.select(TEXT["site"], offered, "patching_site", kind="pills", hint=hint, wrap=True)
-        baseline = st.empty()
+        baseline, controls = st.empty(), st.container()
     patching = measured(
         ("patching", subject.key, prompts, site),
         partial(patch, subject.model, prompts, site),
@@ -55,8 +68,10 @@ def draw(subject: Subject) -> None:
     )
     if patching is None:
         return
+    with controls:
+        cone = _chosen_cone(subject, prompts, patching)
     with left:
-        _draw(subject, prompts, patching, HEIGHT - (LINES if chosen == OWN else 0))
+        _draw(subject, prompts, patching, cone, HEIGHT - (LINES if chosen == OWN else 0))
     shown, contrast = subject.vocabulary, patching.contrast
     a, b = (shown[i] for i in prompts.answers)
     first_guess, second_guess = (shown[i] for i in contrast.guesses)
@@ -94,6 +109,47 @@ def _own(first: Pair) -> Pair:
             label, hint = TEXT(f"{which} answer"), TEXT(f"{which} answer hint")
             answers.append(line(label, known, f"patching_{which}_text", MOST_ANSWER, hint))
     return Pair(clean, corrupted, (answers[0], answers[1]))
+
+
+def _chosen_cone(subject: Subject, prompts: Prompts, patching: Patching) -> CausalCone | None:
+    """Returns the cell clicked in the map, or chosen in the lists, and its causal cone; None where none is
+    shown.
+    """
+    shape = patching.restored.shape
+    clicked = widgets.indexes_of(widgets.picked(MAP, "clicked"), shape)
+    if clicked is not None:
+        for key, value in ((CONE, True), *zip((ROW, COLUMN), clicked, strict=True)):
+            widgets.put(key, value)
+    if not widgets.switch(TEXT["cone"], False, CONE, hint=TEXT["cone hint"]):
+        return None
+    strongest = int(patching.restored[0].argmax())  # of the lowest row, whose cones are largest
+    with st.container(horizontal=True, gap="small"):
+        rows = dict(enumerate(row_names(patching)))
+        row = widgets.select(TEXT["row"], rows, ROW, kind="list", hidden=True, width=130)
+        columns = dict(enumerate(column_names(subject, prompts, patching)))
+        column = widgets.select(
+            TEXT["column"], columns, COLUMN, first=strongest, kind="list", hidden=True, width=130
+        )
+    cone = causal_cone(subject.model, patching.site, (row, column), len(prompts.clean))
+    back, cells = subject.config.window - 1, cone.reached.size - 1
+    st.caption(TEXT(f"reaches {cone.spread}", reached=cone.others, cells=cells, back=back))
+    return cone
+
+
+def row_names(patching: Patching) -> list[str]:
+    """Returns the rows of the map, bottom up: blocks, or where the stream stands."""
+    rows = range(len(patching.restored))
+    if patching.site == "resid_pre":
+        return [TEXT["first row"], *(TEXT("later row", block=row - 1) for row in rows[1:])]
+    return [TEXT("block", block=row) for row in rows]
+
+
+def column_names(subject: Subject, prompts: Prompts, patching: Patching) -> list[str]:
+    """Returns the columns of the map, no two alike: heads, or tokens with their positions."""
+    if patching.site == "z":
+        return [TEXT("numbered head", head=head) for head in range(subject.config.n_heads)]
+    labels = both_labels(subject, prompts)
+    return [TEXT("numbered token", position=i, token=label) for i, label in enumerate(labels)]
 
 
 def _refuse(subject: Subject, pair: Pair, error: GlassformerError) -> None:
@@ -221,7 +277,9 @@ def best(patching: Patching, labels: Sequence[str]) -> str:
 # The map ------------------------------------------------------------------------------------------
 
 
-def _draw(subject: Subject, prompts: Prompts, patching: Patching, height: int) -> None:
+def _draw(
+    subject: Subject, prompts: Prompts, patching: Patching, cone: CausalCone | None, height: int
+) -> None:
     shown, labels = subject.vocabulary, both_labels(subject, prompts)
     depths = depth_names(len(patching.restored)) if patching.site == "resid_pre" else None
     if patching.site == "z":
@@ -243,8 +301,8 @@ def _draw(subject: Subject, prompts: Prompts, patching: Patching, height: int) -
         )
     layer, place = (grid.ravel() for grid in np.indices(patching.restored.shape))
     plot(
-        figure,
-        key="patching_map",
+        figure if cone is None else with_cone(figure, cone),
+        key=MAP,
         height=height,
         name=f"patching-{TEXT(f'site {patching.site}')}",
         data={
@@ -252,8 +310,14 @@ def _draw(subject: Subject, prompts: Prompts, patching: Patching, height: int) -
             "place": place,
             column: np.asarray(names)[place],
             "restored": patching.restored.ravel(),
-        },
-        alt=TEXT("alt", column=column, what=TEXT(f"patched {patching.site}")),
+        }
+        | ({} if cone is None else {"reached": cone.reached.ravel().astype(int)}),
+        alt=TEXT(
+            "alt" if cone is None else "alt cone",
+            column=column,
+            what=TEXT(f"patched {patching.site}"),
+            reached=0 if cone is None else cone.others + 1,
+        ),
     )
 
 
@@ -289,7 +353,8 @@ def patch_map(
         1,
         xgap=1,
         ygap=int(layers <= 12),
-        customdata=np.broadcast_to(np.asarray([plain(n) for n in names]), restored.shape).tolist(),
+        text=np.broadcast_to(np.asarray([plain(n) for n in names]), restored.shape).tolist(),
+        customdata=[[f"{layer}-{column}" for column in range(columns)] for layer in range(layers)],
         hovertext=None if depths is None else [[depth] * columns for depth in depths],
         hovertemplate=TEXT("hover", row=row, column=hover),
         colorbar=dict(
@@ -318,6 +383,20 @@ def patch_map(
     )
 
 
+def with_cone(figure: go.Figure, cone: CausalCone) -> go.Figure:
+    """Draws a veil over the cells that an edit does not reach, and a box around the edited one."""
+    shade, (row, column) = colour("quiet", VEIL), cone.cell
+    veil = go.Heatmap(
+        z=np.where(cone.reached, np.nan, 1).astype(np.float32),
+        zmin=0,
+        zmax=1,
+        colorscale=[[0, shade], [1, shade]],
+        showscale=False,
+        hoverinfo="skip",
+    )
+    return go.Figure([*figure.traces, veil], figure.arrangement | {"shapes": [go.box(column, row, "output")]})
+
+
 def _variant(subject: Subject) -> str:
     return "" if subject.is_pretrained else "letters"
 
@@ -328,7 +407,7 @@ VIEW = View(
     draw,
     (patch, both_runs),
     brings_text=True,
-    shows=("interpretability", "mechanistic interpretability"),
+    shows=("interpretability", "mechanistic interpretability", "causal cone"),
     takes=(SAYS, CAUSAL),
     variant=_variant,
 )

@@ -19,8 +19,9 @@ from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import CheckpointError
 from engine.model import build
 from engine.recording import Recording, record
-from pages.inside.attention import heads
+from pages.inside.attention import head_pairs, heads
 from studies.attention.ablation import Switches, compare
+from studies.attention.head_patterns import two_numbers
 from studies.attention.heads import head_numbers
 from studies.attention.scaling import scaling
 from studies.attention.single_head import head_stages
@@ -32,9 +33,10 @@ from tests.pages.conftest import Drawn
 from tests.pages.helpers import FOLDS, chosen, opened, said, unescaped
 from tests.pages.inside.models import of_letters, only_this, shipped
 from tests.pages.stage import StageManager
+from ui import widgets
 from ui.site import ROOT
 from ui.text.markdown import safe
-from ui.text.numbers import scientific
+from ui.text.numbers import minus, scientific
 
 PAGE = "inside/attention"
 
@@ -243,6 +245,56 @@ def test_numbers_are_those_of_the_patterns(drawn):
     far = expected["Distance"]
     layer, head = divmod(int(far.argmax()), 4)
     assert f"**Head {layer}.{head}** attends farthest back: {far.max():.1f} tokens" in told
+
+
+def test_two_numbers_of_each_head_are_a_point(drawn):
+    found = head_numbers(PATTERNS, np.tri(8, dtype=bool))
+    page = attention("heads", attention_number="pairs", attention_x="distance", attention_y="first")
+    points = drawn["attention_pairs"].traces[0]
+    np.testing.assert_allclose(points["x"], found.distance.ravel(), rtol=1e-5)
+    np.testing.assert_allclose(points["y"], found.first.ravel(), rtol=1e-5)
+    assert points["customdata"] == ["0.0", "0.1", "0.2", "0.3", "1.0", "1.1", "1.2", "1.3"]
+    assert points["marker"]["color"] == [0.0] * 4 + [1.0] * 4
+    table = drawn["attention_pairs"].table
+    assert table["distance"] == pytest.approx(found.distance.ravel().tolist()) and "entropy" in table
+    r = np.corrcoef(found.distance.ravel(), found.first.ravel())[0, 1]
+    assert f"{minus(f'{r:+.2f}')}**" in unescaped(page)
+    x, y = (divmod(int(values.argmax()), 4) for values in (found.distance, found.first))
+    both = f"Head {x[0]}.{x[1]} scores highest on both."
+    each = f"Head {x[0]}.{x[1]} scores highest on the first, head {y[0]}.{y[1]} on the second."
+    assert (both if x == y else each) in unescaped(page)
+    chosen(page, "attention_x", "first")  # then it is no longer offered for the other axis
+    points = drawn["attention_pairs"].traces[0]
+    np.testing.assert_allclose(points["x"], found.first.ravel(), rtol=1e-5)
+    assert page.selectbox(key="attention_y").value == "induction"
+    assert points["y"] == pytest.approx(drawn["attention_pairs"].table["induction"], rel=1e-5)
+
+
+def test_a_click_on_a_point_opens_the_pattern_of_its_head(monkeypatch):
+    page = attention("heads", attention_number="pairs")
+    picked = widgets.picked
+    clicks = iter(["1.2"])
+    monkeypatch.setattr(
+        widgets,
+        "picked",
+        lambda key, name: next(clicks, None) if key == head_pairs.PLOT else picked(key, name),
+    )
+    page.run()
+    assert page.selectbox(key="attention_number").value == "patterns"
+    assert (page.session_state["attention_layer"], page.session_state["attention_head"]) == (1, 2)
+
+
+def test_how_two_numbers_of_the_heads_hang_together():
+    x = np.array([[0.1, 0.4], [0.2, 0.9]])
+    y = np.array([[0.5, 0.3], [np.nan, 0.1]])
+    both = two_numbers(x, y)
+    assert both and (both.heads, both.direction) == (3, "down")
+    assert both.correlation == pytest.approx(np.corrcoef([0.1, 0.4, 0.9], [0.5, 0.3, 0.1])[0, 1])
+    assert (both.most_x.layer, both.most_x.head, both.most_y.layer, both.most_y.head) == (1, 1, 0, 0)
+    assert two_numbers(x, 2 * x + 1).direction == "up"
+    assert two_numbers(np.array([[1.0, 2, 3, 4]]), np.array([[1.0, -1, -1, 1]])).direction == "hardly"
+    assert two_numbers(x, np.full((2, 2), 0.3)).direction == "undefined"
+    assert two_numbers(x, np.full((2, 2), np.nan)) is None
 
 
 def test_the_scale_is_shown_beside_its_theory(drawn):

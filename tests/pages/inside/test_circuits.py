@@ -22,7 +22,7 @@ from pages.inside.circuits.prompts import LETTERS, PAIRS
 from pages.inside.circuits.steering import COEFFICIENTS, MOST_PROMPT
 from studies.attention.heads import HeadValue
 from studies.circuits import fact_recall, induction, knockout, sinks, steering
-from studies.circuits.patching import Patching, patch
+from studies.circuits.patching import Patching, causal_cone, patch
 from studies.circuits.prompt_pairs import Contrast, prompts_of
 from studies.circuits.quantisation import Rounding, chosen, histogram, losses, made, rounded, rounding_error
 from tests.day import by_day
@@ -255,6 +255,26 @@ def test_the_map_is_the_engines(site: str, drawn: dict[str, Any]) -> None:
     ticks = shown.layout["xaxis"]["ticktext"]
     letters = ["t", "h", "<b>o</b><br>e", "<b>u</b><br>y", "␣", "h", "a"]
     assert ticks == (["0", "1", "2", "3"] if site == "z" else letters)
+
+
+@pytest.mark.parametrize(("site", "reach"), [("resid_pre", "later tokens"), ("z", "none beside it")])
+def test_the_cone_of_a_chosen_cell_is_the_engines(site: Any, reach: str, drawn: dict[str, Any]) -> None:
+    page = circuit("patching", patching_pair="hast", patching_site=site)
+    assert len(drawn["patching_map"].traces) == 1
+    chosen_in(page, "patching_cone", True)
+    restored = expected(SMALL, "hast", site).restored
+    for cell, at in (((0, int(restored[0].argmax())), {}), ((1, 1), {"row": 1, "column": 1})):
+        for name, index in at.items():
+            chosen_in(page, f"patching_{name}", index)
+        cone = causal_cone(shipped(SMALL).model, site, cell, 7).reached
+        heat, veil = drawn["patching_map"].traces
+        np.testing.assert_array_equal(np.isnan(np.array(veil["z"], float)), cone)
+        assert heat["customdata"][cell[0]][cell[1]] == f"{cell[0]}-{cell[1]}"
+        box = drawn["patching_map"].layout["shapes"][0]
+        assert (box["y0"] + 0.5, box["x0"] + 0.5) == cell
+        assert drawn["patching_map"].table["reached"] == cone.astype(float).ravel().tolist()
+        assert f"**{cone.sum() - 1}** of {cone.size - 1} other" in said(page) and reach in said(page)
+    assert (page.query_params["patching_row"], page.query_params["patching_column"]) == ("1", "1")
 
 
 def test_prompts_that_a_model_does_not_tell_apart() -> None:

@@ -44,6 +44,10 @@ class Patching:
     restored: np.ndarray
     contrast: Contrast
 
+    def strongest_in(self, row: int) -> int:
+        """Returns the column of a row in which most is restored; of equal ones the first."""
+        return int(self.restored[row].argmax())
+
 
 def sites(config: ResolvedConfig, parts: Parts) -> tuple[Site, ...]:
     """Returns the activations of this model that can be patched."""

@@ -122,7 +122,7 @@ def _chosen_cone(subject: Subject, prompts: Prompts, patching: Patching) -> Caus
             widgets.put(key, value)
     if not widgets.switch(TEXT["cone"], False, CONE, hint=TEXT["cone hint"]):
         return None
-    strongest = int(patching.restored[0].argmax())  # of the lowest row, whose cones are largest
+    strongest = patching.strongest_in(0)  # of the lowest row, whose cones are largest
     with st.container(horizontal=True, gap="small"):
         rows = dict(enumerate(row_names(patching)))
         row = widgets.select(TEXT["row"], rows, ROW, kind="list", hidden=True, width=130)

@@ -173,10 +173,14 @@ class Rope(Scheme):
         self.d_rotary, self.theta = config.d_rotary, config.rope_theta
 
     def prepare(self, length: int, like: Tensor, start: int = 0) -> PositionHooks:
-        angles = _angles(start, length, self.d_rotary, self.theta, like.device)  # (query, d_rotary/2)
+        angles = self.angles(start, length, like.device)  # (query, d_rotary/2)
         cos, sin = angles.cos(), angles.sin()
         # The sign of `rotate_half` is kept in the table: one multiplication fewer for every q and k.
         return _Rotated(torch.cat((cos, cos), -1).to(like.dtype), torch.cat((-sin, sin), -1).to(like.dtype))
+
+    def angles(self, start: int, length: int, device: torch.device) -> Tensor:
+        """Returns the angle of each pair at positions from `start` on, in radians, (length, d_rotary/2)."""
+        return _angles(start, length, self.d_rotary, self.theta, device)
 
 
 def rotate_half_pairs(x: Tensor, cos: Tensor, signed_sin: Tensor) -> Tensor:

@@ -38,6 +38,10 @@ EXPERIMENTS = {
     "reward": ("reward_runs", "reward.json: a model trained by reward, over seeds"),
     "scaling": ("scaling", "scaling.json: models of many sizes for the same work"),
     "story": ("studies.lab.doctor.story", "story.json: a Transformer that does not learn, and why"),
+    "stretched-rope": (
+        "stretched_rope",
+        "positions/stretched.json: RoPE models with slower frequencies, over seeds",
+    ),
     "timelapse": ("timelapse", "timelapse/: one training at many of its steps"),
 }
 MODELS = ("shipped", "a shipped model, or `positions` or `tasks` for all of these")

@@ -22,6 +22,7 @@ from engine.config import ModelConfig, Position
 from engine.errors import CorpusError, ShapeError
 from engine.model import Transformer, build
 from engine.parts.positions import T5Bias, t5_bucket
+from studies.positions.stretched_rope import STRETCHES, Stretching, stretched
 from studies.positions.t5_buckets import t5_weights
 
 TIMES = 4  # how many contexts are read
@@ -30,8 +31,13 @@ TAIL = 8  # the last positions of a context: what a window that slides by 8 sees
 BLOCK = 32  # neighbouring windows whose errors go together: 2,048 characters are much of a scene
 BATCH = 4  # windows; more are slower on one core, since their patterns do not fit into its cache
 
-Stopgap = Literal["repeat", "hold", "ntk", "far"]
-STOPGAP_FOR: dict[Stopgap, Position] = {"repeat": "learned", "hold": "learned", "ntk": "rope", "far": "t5"}
+Stopgap = Literal["repeat", "hold", "interpolate", "ntk", "yarn", "far"]
+STOPGAP_FOR: dict[Stopgap, Position] = {
+    **dict.fromkeys(STRETCHES, "rope"),
+    "repeat": "learned",
+    "hold": "learned",
+    "far": "t5",
+}
 
 
 def window_starts(
@@ -201,9 +207,8 @@ def stopgap(model: Transformer, kind: Stopgap, times: int = TIMES) -> Transforme
     """Returns the trained model, changed to go on beyond its context untrained, sharing weights.
 
     `repeat`: the learned table begins again after its last row. `hold`: its last row stands for all later
-    positions. `ntk`: RoPE with the base times^(d_rotary / (d_rotary - 2)) larger, so that its slowest pair
-    turns `times` times slower and its fastest as before ("NTK-aware", bloc97 2023). `far`: T5's buckets
-    beyond the context, untrained, take the bias of the farthest trained one. Raises ShapeError.
+    positions. `interpolate`, `ntk`, `yarn`: RoPE with slower frequencies (`stretched_rope`). `far`: T5's
+    buckets beyond the context, untrained, take the bias of the farthest trained one. Raises ShapeError.
     """
     c = model.config
     if c.position != STOPGAP_FOR[kind]:
@@ -211,11 +216,9 @@ def stopgap(model: Transformer, kind: Stopgap, times: int = TIMES) -> Transforme
             f"the stopgap {kind!r} is for {STOPGAP_FOR[kind]} positions; this model's are {c.position}"
         )
     weights, name = dict(model.named_parameters()), "positions.weight"
-    if kind == "ntk":
-        # A head of one pair has only the fastest frequency, 1, whatever the base.
-        larger = times ** (c.d_rotary / (c.d_rotary - 2)) if c.d_rotary > 2 else 1.0
-        config = replace(c, rope_theta=c.rope_theta * larger)
-    elif kind == "far":
+    if kind in STRETCHES:
+        return stretched(model, Stretching(kind, times))
+    if kind == "far":
         config, buckets = c, weights[name].detach().clone()  # (bucket, head)
         last = farthest_bucket(c)
         buckets[last + 1 :] = buckets[last]
@@ -245,6 +248,7 @@ def farthest_bucket(config: ModelConfig) -> int:
 Unit = Literal["nats", "bits"]
 UNITS: dict[Unit, float] = {"nats": 1.0, "bits": 1 / math.log(2)}  # of each in a nat
 HELD = 0.05  # nats: an increase up to this is called holding
+NEAR = 0.1  # nats above the trained loss: up to this a stretched model keeps it
 K = TypeVar("K", bound=Hashable)
 
 
@@ -263,6 +267,26 @@ def in_unit(curve: Curve, unit: Unit) -> Curve:
 def above_tail(curve: Curve) -> np.ndarray:
     """Returns the loss less that of the model's own sliding window: (bin,)."""
     return curve.mean - curve.tail[0]
+
+
+def above_trained(changed: Curve, trained: Curve) -> dict[int, float]:
+    """Returns what the last TAIL positions of 1, 2 ... contexts cost a changed model more, in nats, than the
+    same characters cost the trained one at the end of its context.
+    """
+    more = changed.tail[0] - trained.tail[0]
+    return {1: more} | {times: more + excess for times, (excess, _) in changed.excess.items()}
+
+
+def contexts_within(costs: Sequence[Mapping[int, float]], most: float = NEAR) -> int:
+    """Returns up to how many contexts no seed's cost (contexts -> nats) is above `most`; 0 where one is at
+    once.
+
+    >>> contexts_within([{1: 0.0, 2: 0.05, 3: 0.5}, {1: 0.0, 2: 0.08, 3: 0.05}])
+    2
+    """
+    times = sorted(costs[0])
+    broken = (n for n in times if max(each[n] for each in costs) > most)
+    return next(broken, times[-1] + 1) - 1
 
 
 @dataclass(frozen=True)

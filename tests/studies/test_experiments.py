@@ -31,6 +31,7 @@ from studies.experiments import (
     reward_runs,
     scaling,
     stored_races,
+    stretched_rope,
     why_decoders,
 )
 from studies.experiments.command import complete, reading, require_all
@@ -210,6 +211,7 @@ READERS: dict[str, tuple[Callable[[Path], object], Path]] = {
     "reward": (reward_runs.stored, reward_runs.PATH),
     "scaling": (scaling.stored, scaling.PATH),
     "story": (story.shipped, story.PATH),
+    "stretched": (stretched_rope.stretched_runs, stretched_rope.PATH),
     "swapped": (masks_swapped.shipped, masks_swapped.SHIPPED),
     "tasks": (lambda path: why_decoders.interface(path.parents[1]), Path("tasks") / "copy" / "metrics.json"),
     "unmasked": (no_causal_mask.shipped, no_causal_mask.SHIPPED),

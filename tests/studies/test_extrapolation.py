@@ -17,9 +17,12 @@ from engine.config import ModelConfig
 from engine.errors import CorpusError, ShapeError
 from engine.model import build
 from engine.parts.positions import t5_bucket
+from engine.probe import Recorder
 from studies.positions import extrapolation
-from studies.positions.extrapolation import above_tail, costs, far_buckets, in_unit, least, reach_of
+from studies.positions.extrapolation import Curve, above_tail, costs, far_buckets, in_unit, least, reach_of
+from studies.positions.stretched_rope import Stretching, losses_with_each, stretched, stretched_frequencies
 from tests.engine.cases import for_each
+from tests.engine.helpers import stepped
 
 CONFIG = ModelConfig(vocab_size=11, context=8, d_model=16, n_layers=2, n_heads=2)
 TOKENS = torch.randint(11, (200,), generator=torch.Generator().manual_seed(3))
@@ -143,11 +146,95 @@ def test_the_learned_table_is_repeated_or_held():
 def test_the_larger_base_slows_the_slowest_pair_by_the_factor():
     for fraction, pairs in ((1.0, 4), (0.5, 2)):  # of heads of 8
         model = fresh("rope", rope_fraction=fraction)
-        slow = extrapolation.stopgap(model, "ntk", times=4).config.rope_theta
-        ratio = (slow / model.config.rope_theta) ** (np.arange(pairs) / pairs)
-        assert ratio[-1] == pytest.approx(4)
+        slow = extrapolation.stopgap(model, "ntk", times=4).positions.frequencies
+        ratio = stretched_frequencies(model.config, Stretching()) / slow
+        assert len(ratio) == pairs and ratio[0] == 1 and ratio[-1] == pytest.approx(4)
     one = fresh("rope", rope_fraction=0.25)  # one pair: its frequency is 1 whatever the base
-    assert extrapolation.stopgap(one, "ntk").config.rope_theta == one.config.rope_theta
+    assert extrapolation.stopgap(one, "ntk").positions.frequencies.tolist() == [1]
+
+
+@for_each("times, most_turns", [(2, 32.0), (4, 32.0), (4, 5.0), (16, 2.0)])
+@for_each("d_head, context, theta", [(16, 64, 10_000.0), (64, 8192, 100_000.0), (128, 4096, 10_000.0)])
+def test_frequencies_are_the_papers(times, most_turns, d_head, context, theta):
+    """Written from Chen et al. 2023 (equation 4), bloc97 2023 and Peng et al. 2023 (definitions 1 and 2)."""
+    config = replace(CONFIG, d_model=2 * d_head, n_heads=2, d_head=None, context=context, rope_theta=theta)
+    config = replace(config, position="rope").resolved()
+    for i in range(d_head // 2):
+        trained = theta ** (-2 * i / d_head)
+        turns = context / (2 * math.pi / trained)  # L over the wavelength
+        ramp = 0 if turns < 1 else 1 if turns > most_turns else (turns - 1) / (most_turns - 1)
+        base = theta * times ** (d_head / (d_head - 2))
+        wanted = {
+            None: trained,
+            "interpolate": trained / times,
+            "ntk": base ** (-2 * i / d_head),
+            "yarn": (1 - ramp) * trained / times + ramp * trained,
+        }
+        for kind, value in wanted.items():
+            found = stretched_frequencies(config, Stretching(kind, times, most_turns))
+            assert float(found[i]) == pytest.approx(value, rel=1e-12), (kind, i)
+
+
+@for_each("kind", [None, "interpolate", "ntk", "yarn"])
+@torch.inference_mode()
+def test_a_stretched_model_turns_and_scores_as_the_papers_say(kind):
+    """Queries and keys as complex numbers; YaRN's scores are divided by its temperature t besides."""
+    model, by = fresh("rope"), Stretching(kind, 4, 5.0)
+    changed, seen = stretched(model, by), Recorder()
+    changed(TOKENS[None, :30], seen)
+    c = model.config
+    turn = torch.exp(1j * torch.arange(30).double()[:, None] * stretched_frequencies(c, by))
+    at = {}
+    for name in "qk":
+        x = seen[f"blocks.0.{name}"][0].double()  # (head, position, d_head)
+        pairs = torch.complex(x[..., : c.d_head // 2], x[..., c.d_head // 2 :]) * turn
+        at[name] = torch.cat((pairs.real, pairs.imag), -1)
+    temperature = (0.1 * math.log(4) + 1) ** -2 if kind == "yarn" else 1
+    scores = at["q"] @ at["k"].mT / (temperature * math.sqrt(c.d_head))
+    assert seen["blocks.0.scores"][0].double() == pytest.approx(scores, abs=1e-4)
+    assert all(a is b for a, b in zip(changed.parameters(), model.parameters(), strict=True))
+
+
+def test_a_stretch_by_one_is_the_trained_model_and_a_stretch_fits_a_cache():
+    model = fresh("rope")
+    for kind in ("interpolate", "ntk", "yarn"):
+        with torch.inference_mode():
+            same = stretched(model, Stretching(kind, 1))(TOKENS[None, :20])
+            assert same == pytest.approx(model(TOKENS[None, :20]), abs=1e-5), kind
+        scheme, like = stretched(model, Stretching(kind, 4)).positions, torch.zeros(1)
+        x = torch.randn(1, 4, 6, 8)
+        whole, later = scheme.prepare(6, like).turn(x), scheme.prepare(2, like, 4).turn(x[:, :, 4:])
+        assert torch.equal(whole[:, :, 4:], later)
+        assert torch.equal(scheme.prepare(6, like).at(5).turn(x[:, :, 5:]), whole[:, :, 5:])
+
+
+def test_only_rope_is_stretched():
+    with pytest.raises(ShapeError, match="only RoPE can be stretched; this model's positions are alibi"):
+        stretched(fresh("alibi"), Stretching("yarn", 2))
+
+
+def test_windows_are_read_with_each_stretch():
+    model, ways = fresh("rope"), (Stretching(), Stretching("interpolate", 4))
+    seen, losses = stepped(losses_with_each(model, TOKENS[:33], 16, ways))
+    assert [(each.done, each.total) for each in seen] == [(n, 4) for n in (1, 2, 3, 4)]
+    assert list(seen[-1].so_far) == [Stretching()]
+    for by in ways:
+        with torch.inference_mode():
+            logits = stretched(model, by)(torch.stack((TOKENS[:16], TOKENS[16:32])))
+        wanted = F.cross_entropy(logits.mT, torch.stack((TOKENS[1:17], TOKENS[17:33])), reduction="none")
+        assert losses[by] == pytest.approx(wanted.mean(0).numpy(), abs=1e-5)
+
+
+def test_the_cost_of_a_stretch_counts_what_it_costs_within_the_context():
+    def of(tail: float, excess: dict[int, float]) -> Curve:
+        return Curve(8, np.zeros(1), np.zeros(1), 1, (tail, 0.0), {n: (x, 0.0) for n, x in excess.items()})
+
+    plain, flat = of(1.5, {2: 2.0, 3: 2.5}), of(3.0, {2: 0.0, 3: 0.25})
+    assert extrapolation.above_trained(plain, plain) == {1: 0, 2: 2.0, 3: 2.5}
+    assert extrapolation.above_trained(flat, plain) == {1: 1.5, 2: 1.5, 3: 1.75}
+    assert extrapolation.contexts_within([{1: 0.0, 2: 0.1, 3: 0.2}, {1: 0.0, 2: 0.05, 3: 0.0}]) == 2
+    assert extrapolation.contexts_within([{1: 0.2, 2: 0.0, 3: 0.0}]) == 0
+    assert extrapolation.contexts_within([{1: 0.0, 2: 0.0, 3: 0.0}]) == 3
 
 
 @for_each("context", [8, 64])

@@ -18,6 +18,7 @@ from engine.config import Position
 from engine.errors import CheckpointError
 from engine.model import build
 from engine.slices import seed_median
+from pages.input.positions import stretched
 from pages.input.positions.loss_by_position import Line, above_rows, losses_figure
 from pages.input.positions.measured_losses import draw_measured_losses
 from pages.input.positions.schemes import COLOURS, TITLES
@@ -28,6 +29,7 @@ from studies.positions.extrapolation import (
     TIMES,
     Curve,
     Reach,
+    above_trained,
     costs,
     curve,
     least,
@@ -37,15 +39,17 @@ from studies.positions.extrapolation import (
     window_starts,
 )
 from studies.positions.schemes import HOOK_NAMES, SCHEMES, Similarity, parameters_added, similarity
+from studies.positions.stretched_rope import StretchedRope, stretched_frequencies, temperature_gain
 from ui import content, explain, memo, widgets
 from ui.figures import specs as go
 from ui.figures.theme import base_layout, colour
 from ui.layout import scrolled, wide_table
-from ui.page_frame import View
+from ui.page_frame import Code, View
 from ui.players.plot import plot
 from ui.site import ROOT
 
 TEXT = content.beside(__file__)
+COMPARE, SCHEMES_ALONE, STRETCHED = "bench_compare", "schemes", "stretched"
 TABLE = 760  # pixels of the table: a narrower screen scrolls it
 FOLDER = ROOT / "checkpoints" / "positions"
 Similarities = dict[Position, tuple[Similarity, Similarity]]  # (untrained, trained)
@@ -58,6 +62,12 @@ def draw() -> None:
         st.error(TEXT["no models"])
         return
     figure, controls = st.columns([4, 1], gap="medium")
+    context = next(iter(models.values())).config.context
+    with controls:
+        shown = widgets.select(TEXT["compare"], _compared(), COMPARE, kind="list", hidden=True)
+    if shown == STRETCHED:
+        stretched.draw(figure, controls, context)
+        return
     with controls:
         titles = {TITLES[name]: name for name in SCHEMES if name in models}
         wanted = widgets.select_several(TEXT["schemes"], [*titles], "bench_schemes", first=titles, wrap=True)
@@ -73,7 +83,6 @@ def draw() -> None:
         st.info(TEXT["none chosen"])
         return
     runs = {name: (_shipped_run(name, models[name]), *repeats.get(name, ())) for name in chosen}
-    context = models[chosen[0]].config.context
     with figure:
         _draw_curves(runs, context)
     losses = {name: [run.validation_loss for run in each] for name, each in runs.items()}
@@ -88,6 +97,10 @@ def draw() -> None:
     explain.answer(_answer(reach, context, "learned" in runs, tied, seeds))
     _draw_table(models, runs, context)
     explain.measure_it(_draw_measured, models, tuple(chosen))
+
+
+def _compared() -> dict[str, str]:
+    return {name: TEXT[f"compare {name}"] for name in (SCHEMES_ALONE, STRETCHED)}
 
 
 def _answer(
@@ -379,10 +392,23 @@ def _panel_lines(similarity: Similarity, when: str, shade: str, axis: str) -> li
     ]
 
 
+def _variant() -> str:
+    return "stretched" if widgets.settled(_compared(), COMPARE) == STRETCHED else ""
+
+
+def _code() -> Code:
+    if _variant():
+        return stretched_frequencies, temperature_gain, StretchedRope, above_trained
+    return similarity, position_losses, curve, window_starts, stopgap
+
+
 VIEW = View(
     "bench",
     TEXT,
     draw,
-    code=(similarity, position_losses, curve, window_starts, stopgap),
+    code=_code,
     needs_model=False,
+    variant=_variant,
+    variants={"stretched": ((COMPARE, STRETCHED),)},
+    shows=("position interpolation", "YaRN", "NTK-aware", "longer context", "context extension"),
 )

@@ -21,7 +21,9 @@ TEXT = content.beside(__file__)
 STOPGAPS: tuple[tuple[Position, Stopgap], ...] = (
     ("learned", "repeat"),
     ("learned", "hold"),
+    ("rope", "interpolate"),
     ("rope", "ntk"),
+    ("rope", "yarn"),
     ("t5", "far"),
 )
 SYMBOLS = dict(

@@ -7,14 +7,17 @@ from functools import cache
 
 import numpy as np
 import pytest
+import torch
 from streamlit.testing.v1 import AppTest
 
 from engine.config import ModelConfig, TrainConfig
 from engine.data import corpora
+from engine.data.progress import finish
 from engine.model import build
 from engine.recording import Recording, record
 from pages.input.positions import arrows as rope_arrows
 from pages.input.positions import clock, measured_losses, why
+from pages.input.positions import stretched as stretched_view
 from pages.input.positions.arrows import SHIFTS
 from pages.input.positions.schemes import TITLES
 from pages.input.positions.t5 import BUCKETS, FARTHEST
@@ -22,6 +25,7 @@ from runs.state import RunSpec
 from studies.costs.ledger import component_parameters
 from studies.costs.presets import PRESETS
 from studies.experiments import extrapolation as scheme_seeds
+from studies.experiments.stretched_rope import stretched_runs
 from studies.positions import permutation, sinusoids
 from studies.positions.alibi import alibi_effect, distances_of_heads, slopes
 from studies.positions.extrapolation import (
@@ -48,6 +52,7 @@ from studies.positions.rope import (
     wrong_layout_loss,
 )
 from studies.positions.schemes import SCHEMES, similarity
+from studies.positions.stretched_rope import Stretching, losses_with_each
 from studies.positions.t5_buckets import bucket_of, buckets_of, learned_bias, t5_bias, t5_weights
 from tests.pages.helpers import FOLDS, lacking, opened, plain, unescaped
 from tests.pages.inside.models import MODERN, of_letters, only_this, shipped
@@ -55,6 +60,8 @@ from tests.pages.inside.models import SMALL as CLASSIC
 from tests.pages.stage import StageManager, view_of
 from ui import background_jobs, memo, models, session
 from ui.fit_text import FIRST_TEXT, most_tokens, read
+from ui.models import REAL_MODEL
+from ui.text.numbers import minus
 
 pytestmark = pytest.mark.usefixtures("manager")
 
@@ -682,6 +689,71 @@ def test_the_record_is_over_seeds(drawn):
     thin = [t for t in drawn["bench_record"].traces if t.get("line", {}).get("width") == 1]
     assert len(thin) == len(others) == 12
     assert thin[0]["y"] == pytest.approx(others[0].curve.mean, abs=1e-4, nan_ok=True)
+
+
+@pytest.mark.parametrize(("times", "turns"), [(2, 32.0), (2, 5.0), (4, 32.0)])
+def test_stretched_lines_and_costs_are_those_of_the_stored_runs(times, turns, drawn):
+    page = positions(
+        "bench", bench_compare="stretched", stretch_times=str(times), stretch_turns=f"{turns:.0f}"
+    )
+    runs = list(stretched_runs().values())
+    ways = {
+        "RoPE as trained": Stretching(),
+        "position interpolation": Stretching("interpolate", times),
+        "NTK-aware scaling": Stretching("ntk", times),
+        "YaRN": Stretching("yarn", times, turns),
+    }
+    lines = drawn["stretch_curves"].traces
+    thick = {line["name"]: line for line in lines if line["line"]["width"] > 1}
+    assert len(lines) == len(runs) * len(ways) and list(thick) == list(ways)
+    table, costs = page.table[0].value, {}
+    for name, by in ways.items():
+        assert thick[name]["y"] == pytest.approx(runs[0].curves[by].mean, abs=1e-4)
+        trained = [run.curves[Stretching()].tail[0] for run in runs]
+        for contexts in (1, 2, 4):
+            more = [
+                run.curves[by].tail[0] + (run.curves[by].excess[contexts][0] if contexts > 1 else 0) - tail
+                for run, tail in zip(runs, trained, strict=True)
+            ]
+            costs[name, contexts] = more
+            assert plain(table.loc[name, f"at {64 * contexts}"].replace("+", "")) == pytest.approx(
+                np.median(more), abs=6e-3
+            )
+    best = min([*ways][1:], key=lambda name: np.median(costs[name, times]))
+    kept = max(max(costs[best, n]) for n in (1, times)) <= 0.1
+    at = minus(f"{np.median(costs[best, times]):+.2f}")
+    assert (
+        f"**{best}** keeps the loss at {64 * times} characters" if kept else f"{best} comes closest"
+    ) in unescaped(page)
+    assert f"(**{at}**" in unescaped(page) and f"other seeds, {len(runs)} in all" in unescaped(page)
+    assert page.header[0].value == "Can slower frequencies carry RoPE past its training length?"
+
+
+def test_the_stored_stretches_begin_with_the_shipped_model():
+    """Some of its windows, read again."""
+    checkpoint, (first, *others) = shipped("positions/rope"), stretched_runs().values()
+    assert first.seed == checkpoint.metrics["train"]["seed"] and len(others) == 2
+    record = Curve.from_dict(checkpoint.metrics["extrapolation"])
+    assert first.curves[Stretching()].mean == pytest.approx(record.mean, abs=2e-3)
+
+
+def test_smollm2_is_read_with_each_stretch(monkeypatch, drawn):
+    """A small model stands in: the tokens, the lines and the sentence are its."""
+    stand_in = shipped("shakespeare-modern")
+    monkeypatch.setattr(stretched_view.model_choice, "first_of", lambda names: REAL_MODEL)
+    monkeypatch.setattr(stretched_view.models, "model_of", lambda *_: stand_in)
+    monkeypatch.setattr(stretched_view, "LENGTH", 64)
+    page = positions("bench", bench_compare="stretched", stretch_model="real", stretch_times="4")
+    corpus = session.corpus(corpora.default_name())
+    text = corpus.tokenizer.decode(corpus.validation[:2000].tolist())
+    tokens = torch.tensor(stand_in.tokenizer.encode(text)[:129])
+    ways = stretched_view.ways_of(4, 32.0)
+    losses = finish(losses_with_each(stand_in.model, tokens, 64, ways))
+    for line, by in zip(drawn["stretch_real"].traces, ways, strict=True):
+        assert line["y"] == pytest.approx(losses[by].reshape(-1, 32).mean(1), abs=1e-4)
+    more = {by.kind: float(losses[by].mean() - losses[ways[0]].mean()) for by in ways[1:]}
+    for cost in (min(more.values()), max(more.values())):
+        assert f"**{minus(f'{cost:+.2f}')}**" in unescaped(page)
 
 
 def test_what_they_know_of_distance(drawn, shakespeare):

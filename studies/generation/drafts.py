@@ -393,8 +393,14 @@ class Comparison:
 
     @property
     def ratio(self) -> float:
-        """Seconds without drafts over seconds with them, the median over the rounds."""
-        return statistics.median(b / a for a, b in zip(self.seconds, self.seconds_plain, strict=True))
+        """Median seconds without drafts over those with them."""
+        return self.medians[1] / self.medians[0]
+
+    @property
+    def steady(self) -> bool:
+        """True if four of five rounds agree with the medians on which way is faster."""
+        rounds = [without > drafts for drafts, without in zip(self.seconds, self.seconds_plain, strict=True)]
+        return rounds.count(self.ratio > 1) >= 0.8 * len(rounds)
 
 
 def comparing(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -164,6 +165,9 @@ def test_sums_over_passes() -> None:
     assert (compared.drafted, compared.accepted, compared.checked, compared.rate) == (5, 3, 4, 0.75)
     assert compared.same and compared.per_pass == 2.0 and compared.ratio == 1.0
     assert compared.medians == (2.0, 2.0)
+    torn = replace(compared, seconds=(1.0, 1.0, 9.0), seconds_plain=(2.0, 4.0, 4.0))
+    assert torn.ratio == 4.0, "that of the medians, which are shown"
+    assert not torn.steady and replace(torn, seconds=(1.0, 1.0, 3.0)).steady
     each = (expected(0.75, 3) + expected(0.75, 2) + 1) / 3
     assert compared.foreseen == pytest.approx(6 / each)
     nothing = Comparison((Pass((), 0, 7),), (8,), (1.0,), (1.0,))

@@ -40,7 +40,7 @@ from ui.players.plot import plot
 
 TEXT = content.beside(__file__)
 LONGEST, FIRST, FIRST_LARGE = 128, 96, 40  # tokens that are written: at most, and at first
-ROUNDS, ROUNDS_LARGE = 5, 3
+ROUNDS, ROUNDS_LARGE = 15, 3
 LEAST, LEAST_LETTERS = 2, 4  # tokens that a lookup has to match, and characters
 LETTERS = 300  # a vocabulary below this is one of characters
 MAX_SEED = 2**31 - 1
@@ -178,7 +178,11 @@ def verdict(compared: Comparison, sampling: SampleConfig, plan: Plan) -> str:
     """Says whether drafts saved time, and what they cost the text."""
     if not compared.drafted:
         return TEXT("none", why=TEXT("none pays" if plan.pays else "none matches"))
-    case = "faster" if compared.ratio > 1 + EVEN else "even" if compared.ratio >= 1 - EVEN else "slower"
+    case = "faster" if compared.ratio > 1 else "slower"
+    if abs(compared.ratio - 1) <= EVEN:
+        case = "even"
+    elif not compared.steady:
+        case = "unclear"
     exact = "drawn" if sampling.temperature else "greedy" if compared.same else "differs"
     return TEXT(case, ratio=compared.ratio, each=compared.per_pass, exact=TEXT(f"exact {exact}"))
 

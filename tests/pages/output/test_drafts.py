@@ -98,6 +98,8 @@ def test_the_claim_follows_the_clock() -> None:
     slower, even = replace(compared, seconds_plain=(0.9,)), replace(compared, seconds_plain=(1.04,))
     assert "still lose time (0.90 times" in view.verdict(slower, GREEDY, plan)
     assert "hardly change the time (1.04" in view.verdict(even, GREEDY, plan)
+    torn = replace(compared, seconds=(1.0, 1.0, 9.0), seconds_plain=(2.0, 2.0, 2.0))
+    assert "the rounds disagree on the time (medians: 2.00" in view.verdict(torn, GREEDY, plan)
     assert "equally likely" in view.verdict(replace(compared, plain=(1,)), GREEDY, plan)
     nothing = Comparison((Pass((), 0, 7),), (7,), (1.0,), (1.0,), Times((1.0, 2.0), 0.0))
     assert "No ending" in view.verdict(nothing, GREEDY, plan)

@@ -725,7 +725,7 @@ def test_stretched_lines_and_costs_are_those_of_the_stored_runs(times, turns, dr
     assert (
         f"**{best}** keeps the loss at {64 * times} characters" if kept else f"{best} comes closest"
     ) in unescaped(page)
-    assert f"(**{at}**" in unescaped(page) and f"other seeds, {len(runs)} in all" in unescaped(page)
+    assert f"(**{at}**" in unescaped(page) and f"{len(runs)} seeds (thin lines)" in unescaped(page)
     assert page.header[0].value == "Can slower frequencies carry RoPE past its training length?"
 
 

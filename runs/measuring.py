@@ -32,6 +32,7 @@ from studies.weights.pretrained.vocabulary import PretrainedTokenizer
 T = TypeVar("T")
 HELD = 8  # models and texts that one process holds, at most
 BEAT_SECONDS = 0.2  # after which who listens looks whether the result is still wanted
+READ_SECONDS = 5.0  # to read the last of what a process that is gone has said
 SILENT_SECONDS = 20.0  # without a sign of life: the process is ended
 LEAVE_SECONDS = 10.0  # that a step may still take once it is not wanted
 RETRY_SECONDS = 30.0  # after a process that could not start
@@ -139,7 +140,8 @@ class Measurer:
         self._messages: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._process = start_beside("runs.measure_worker")
         note("measurer started", pid=self.pid)
-        threading.Thread(target=self._read, name="measurer", daemon=True).start()
+        self._reader = threading.Thread(target=self._read, name="measurer", daemon=True)
+        self._reader.start()
 
     @property
     def pid(self) -> int:
@@ -205,6 +207,8 @@ class Measurer:
         """Ends the process whatever it does, and waits until it is gone."""
         self._process.kill()
         self._process.wait()
+        if threading.current_thread() is not self._reader:
+            self._reader.join(READ_SECONDS)  # it notes that the process has ended
 
     def _make_room(self, sizes: dict[int, int]) -> tuple[int, ...]:
         """Returns the numbers that the process is to give up for those that it needs now."""

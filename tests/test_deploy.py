@@ -143,7 +143,7 @@ LIMITS = {  # row of the table in docs/hosting.md -> field of a profile
     "started within a minute, from one address": "max_starts_address",
     "runs kept, from one address": "max_runs_address",
     "rooms that answer a stage, from one address": "max_rooms_address",
-    "answers to one question in a room, from one address": "max_answers_address",
+    "answers to one question or test in a room, from one address": "max_answers_address",
     "tabs open, from one address": "max_tabs_address",
     "runs of one race": "max_race",
     "seconds of a race that is run for a time": "max_race_seconds",

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from engine.model import Transformer
 from engine.parts.attention import HeadMixer
+from engine.parts.feedforward import FeedForward
 from engine.probe import identity
 from engine.recording import Recording
 
@@ -39,9 +40,13 @@ def midpoints(model: Transformer, recording: Recording) -> Midpoints:
                 return mixer.output(mixer.merged(mixer.weighted_sum(pattern, v)))
 
             attention.append(_both(attend, torch.tensor(recording[f"blocks.{layer}.norm1"])))
-        if f"blocks.{layer}.norm2" in recording and block.ffn.present:
-            read = torch.tensor(recording[f"blocks.{layer}.norm2"])
-            feedforward.append(_both(lambda x, ffn=block.ffn: ffn(x, identity), read))
+        if f"blocks.{layer}.norm2" in recording and isinstance(block.ffn, FeedForward) and block.ffn.present:
+
+            def transform(x: Tensor, ffn: FeedForward = block.ffn) -> Tensor | None:
+                written: Tensor | None = ffn(x, identity)
+                return written
+
+            feedforward.append(_both(transform, torch.tensor(recording[f"blocks.{layer}.norm2"])))
     return Midpoints(_error(attention), _error(feedforward))
 
 

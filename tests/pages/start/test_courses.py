@@ -165,7 +165,7 @@ def test_the_page_lists_every_course_and_starts_one(monkeypatch):
 
 @pytest.mark.parametrize(
     ("sent", "gone"),
-    [(4, 4), (0, 0), (9, None), (-1, None), ("4", None), (True, None), (4.0, None), (None, None)],
+    [(4, 4), (0, 0), (9, 9), (10, None), (-1, None), ("4", None), (True, None), (4.0, None), (None, None)],
 )
 def test_a_course_goes_on_at_a_scene_that_it_has(sent, gone, monkeypatch):
     started = []

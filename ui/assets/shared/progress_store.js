@@ -21,7 +21,7 @@ const FURTHER = [
   { name: "glassformer-guesses", most: 8, said: "gf-guesses" }, // guess_state.js
   { name: "glassformer-before-after", most: 8192 }, // inventory_state.js
 ]
-const OF_THIS_TAB = ["glassformer-guess-later"]
+const OF_THIS_TAB = ["glassformer-guess-later", "glassformer-passages"]
 const LIMITS = Object.fromEntries(FURTHER.map(({ name, most }) => [name, most]))
 const DAY_MS = 86_400_000
 

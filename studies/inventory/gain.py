@@ -11,6 +11,7 @@ import numpy as np
 from runs.quizzes import Counts
 from studies.inventory.questions import FORMS, Option, Question
 
+FEWEST = 5  # people in each form, below whom no difference is called clear
 STANDARD_ERRORS = 2  # by which two shares must differ to be told from chance
 
 
@@ -24,6 +25,11 @@ class Chosen:
     option: Option
     before: float
     after: float
+
+    @property
+    def held(self) -> float:
+        """The share that can have chosen it twice at most; where there is only the second form, its share."""
+        return self.after if math.isnan(self.before) else min(self.before, self.after)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,9 +62,11 @@ class Gain:
 
     @property
     def stayed(self) -> list[Chosen]:
-        """The wrong options that somebody chose in the second form, the most frequent first."""
-        rows = [row for row in self.chosen if row.option.misconception and row.after > 0]
-        return sorted(rows, key=lambda row: (-row.after, -np.nan_to_num(row.before)))
+        """The wrong options that were chosen in both forms, or in the second where the first was not taken;
+        first those that most people can have chosen twice.
+        """
+        rows = [row for row in self.chosen if row.option.misconception and row.held > 0]
+        return sorted(rows, key=lambda row: (-row.held, -row.after))
 
     @property
     def change(self) -> np.ndarray:
@@ -74,7 +82,11 @@ class Gain:
 
     @property
     def clear(self) -> np.ndarray:
-        """True for a difference of more than STANDARD_ERRORS standard errors of two shares, (question,)."""
+        """True for a difference of more than STANDARD_ERRORS standard errors of two shares, (question,); never
+        with fewer people than FEWEST in one of the forms.
+        """
+        if min(self.people) < FEWEST:
+            return np.zeros(len(self.questions), dtype=bool)
         first, second = (people or math.nan for people in self.people)
         spread = self.before * (1 - self.before) / first + self.after * (1 - self.after) / second
         beyond: np.ndarray = np.abs(self.change) > STANDARD_ERRORS * np.sqrt(spread)

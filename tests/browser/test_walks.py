@@ -195,7 +195,7 @@ def test_a_course_from_its_first_scene_to_the_last_and_back_one_by_one(walk, las
     page.locator(".st-key-start_ten-minutes button").click()
     at(1)
     for number in range(2, last + 1):
-        for _ in range(1 + bool(scenes[number - 2].question)):  # from a question its figure comes first
+        for _ in range(1 + 2 * bool(scenes[number - 2].question)):  # a question, its answer, its figure
             if number % 2:
                 page.keyboard.press("PageDown")
             else:

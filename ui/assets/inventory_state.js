@@ -118,7 +118,7 @@ export const points = (questions, answers) => marks(questions, answers).filter((
 export const gained = (before, after, all) => (before < all ? (after - before) / (all - before) : NaN)
 
 /**
- * The misconceptions that the last form answered shows, those first that the first form shows, too.
+ * The misconceptions that both forms show; of somebody who took only the first, those that it shows.
  * @param {Question[][]} forms
  * @param {Taken} taken
  */
@@ -126,5 +126,5 @@ export function stayed(forms, taken) {
   const last = answered(taken.answers[1]) ? 1 : 0
   const belief = (/** @type {number} */ form, /** @type {number} */ at) => forms[form][at].options[taken.answers[form][at] ?? -1]?.belief ?? ""
   const found = forms[last].map((question, at) => ({ question, belief: belief(last, at), twice: last === 1 && !!belief(1, at) && belief(0, at) === belief(1, at) }))
-  return found.filter((each) => each.belief).sort((a, b) => Number(b.twice) - Number(a.twice))
+  return found.filter((each) => each.belief && (last === 0 || each.twice))
 }

@@ -78,7 +78,6 @@ def draw() -> None:
         said = [TEXT("measured on", date=date)]
         if seeds > 1:
             said.append(TEXT("thin lines", others=seeds - 1))
-        st.caption(" ".join(said))
     if not chosen:
         st.info(TEXT["none chosen"])
         return
@@ -96,7 +95,7 @@ def draw() -> None:
     reach = reach_of({name: [run.curve for run in each] for name, each in runs.items()})
     explain.answer(_answer(reach, context, "learned" in runs, tied, seeds))
     _draw_table(models, runs, context)
-    explain.measure_it(_draw_measured, models, tuple(chosen))
+    explain.measure_it(_draw_measured, models, tuple(chosen), " ".join(said))
 
 
 def _compared() -> dict[str, str]:
@@ -220,8 +219,9 @@ def _over_seeds(values: Sequence[float], seeds: int) -> str:
     return TEXT("median" if same else "median and range", median=seed_median(values), low=low, high=high)
 
 
-def _draw_measured(models: dict[Position, Checkpoint], chosen: tuple[Position, ...]) -> None:
-    """Draws what can be measured anew, and all that is known of the schemes."""
+def _draw_measured(models: dict[Position, Checkpoint], chosen: tuple[Position, ...], about: str) -> None:
+    """Draws what can be measured anew, and all that is known of the schemes, below what the curves are."""
+    st.caption(about)
     draw_measured_losses(models, chosen)
     _draw_sensitivity(models)
     _draw_facts(models)

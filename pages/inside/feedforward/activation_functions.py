@@ -25,7 +25,7 @@ TEXT = content.beside(__file__)
 REACHES = (2.0, 3.0, 4.0, 6.0, 8.0, 10.0)
 DOTS = 500
 DRAWN, FORMS = ("output", "slope"), ("map", "slices")
-WITHOUT = "without it"  # the network
+WITHOUT = "no network"
 SHADES = {"relu": "run1", "relu2": "run2", "gelu": "validation", "gelu_tanh": "run3", "silu": "training"}
 
 

@@ -1,4 +1,4 @@
-"""The part "without it" of Activation functions: tasks and a text learned with and without the network."""
+"""The part "no network" of Activation functions: tasks and a text learned with and without the network."""
 
 from __future__ import annotations
 

@@ -78,10 +78,10 @@ def _how(timed: Timing) -> None:
 def spent(seconds: float) -> str:
     """Returns measured seconds in words, those below 1 in milliseconds.
 
-    >>> spent(0.0042), spent(4.2)
-    ('4.2 ms', '4 s')
+    >>> spent(0.0042), spent(0.1874), spent(4.2)
+    ('4.2 ms', '190 ms', '4 s')
     """
-    return f"{seconds * 1000:.2g} ms" if seconds < 1 else duration(seconds)
+    return f"{float(f'{seconds * 1000:.2g}'):g} ms" if seconds < 1 else duration(seconds)
 
 
 def costs_by_length(lengths: np.ndarray, sizes: Sequence[int], timed: Timing, at: int) -> go.Figure:

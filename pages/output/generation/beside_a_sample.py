@@ -44,14 +44,14 @@ def draw(subject: Subject, width: int, seed: int, ends: frozenset[int]) -> None:
     plot(
         surprise_by_token(written),
         key="beam_beside",
-        height=190,
+        height=165,
         name="beam-beside-a-sample",
         alt=TEXT("alt", low=compared.beam.mean, high=compared.sample.mean),
         data=pd.DataFrame({name: each.nats for name, each in written.items()}),
     )
     for column, (name, each) in zip(st.columns(len(written), gap="small"), written.items(), strict=True):
         column.caption(TEXT(f"{name} text", share=each.repeats))
-        column.code(each.text.strip("\n"), language=None, wrap_lines=True, height=130)
+        column.code(each.text.strip("\n"), language=None, wrap_lines=True, height=158)
     explain.answer(answer(compared, width))
     explain.measure_it(_how)
     if subject.key[0] in LOOPING and (subject.text, width) != (LOOPS, WIDE):

@@ -284,7 +284,7 @@ def bend_by_hand() -> float:
 
 
 def test_blocks_without_the_network_are_those_of_the_file(drawn):
-    words = said(feedforward(feedforward_view="functions", feedforward_drawn="without it"))
+    words = said(feedforward(feedforward_view="functions", feedforward_drawn="no network"))
     rows = json.loads(no_feedforward.PATH.read_text("utf-8"))
 
     def ends(task: str, kind: str, what: str) -> list[float]:

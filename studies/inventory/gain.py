@@ -82,7 +82,7 @@ class Gain:
 
     @property
     def clear(self) -> np.ndarray:
-        """True for a difference of more than STANDARD_ERRORS standard errors of two shares, (question,); never
+        """True for a difference of over STANDARD_ERRORS standard errors of two shares, (question,); never
         with fewer people than FEWEST in one of the forms.
         """
         if min(self.people) < FEWEST:

@@ -118,6 +118,7 @@ def linked(tab, address: str, answer: str = ".st-key-answer") -> None:
         return opened(tab, address, answer)
     follow(tab, address)
     tab.locator(answer).first.wait_for()
+    settled(tab)  # an answer of the page before may be the one that is seen
 
 
 def views(page, day: int | None = None) -> Iterator[str]:

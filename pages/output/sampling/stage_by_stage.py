@@ -44,7 +44,7 @@ def draw(subject: Subject) -> None:
     """Draws one position's logits through every stage, with sliders that answer in the browser, and one draw
     or a thousand of them.
     """
-    left, right = st.columns([11, 9], gap="medium", vertical_alignment="center")
+    left, right = st.columns([7, 3], gap="medium", vertical_alignment="center")
     modes = {"stages": TEXT["one draw"], "draws": TEXT["thousand draws"], "two": TEXT["sure and unsure"]}
     mode = widgets.select(TEXT["draws"], modes, "sampling_draws", container=right, hidden=True)
     if mode == "two":

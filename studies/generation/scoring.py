@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
 
+from engine.data.corpus import Corpus
 from engine.errors import ShapeError
 from engine.training.numerics import perplexity
 from studies.generation.branches import Likelihood
@@ -72,6 +73,14 @@ def score(logits: np.ndarray, ids: Sequence[int]) -> Scored:
     log_p = rows[np.arange(len(rows)), list(ids[1:])]
     total = float(log_p.sum())
     return Scored(np.exp(log_p), -log_p, Likelihood(len(log_p), total), math.log(logits.shape[1]))
+
+
+def pair_nats(corpus: Corpus, ids: Sequence[int]) -> float:
+    """Returns the sum of -ln p in nats of all tokens after the first, each predicted from the one before by
+    pairs counted on the training split of `corpus`, with add-one smoothing.
+    """
+    of_text = replace(corpus, validation=torch.tensor(ids, dtype=torch.int64))
+    return of_text.baselines["bigram"] * (len(ids) - 1)
 
 
 @dataclass(frozen=True)

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
-import torch
 
 from engine.data.corpus import Corpus
 from engine.errors import CorpusError
 from engine.model import Transformer
 from engine.recording import record
-from studies.generation.scoring import Scored, score
+from studies.generation.scoring import Scored, pair_nats, score
 from ui import content, explain, memo, session, widgets
 from ui.figures import specs as go
 from ui.figures.theme import colour
@@ -113,8 +112,8 @@ def _pairs(text: str, cut: str, name: str, _corpus: Corpus) -> Row:
     """Scores all of a text, after a line break, by pairs of tokens counted on a corpus (by `name`). Raises
     TokenizerError for unknown characters.
     """
-    ids = torch.tensor([*_corpus.tokenizer.encode(GIVEN), *_corpus.tokenizer.encode(text)], dtype=torch.int64)
-    total = replace(_corpus, validation=ids).baselines["bigram"] * (len(ids) - 1)
+    ids = [*_corpus.tokenizer.encode(GIVEN), *_corpus.tokenizer.encode(text)]
+    total = pair_nats(_corpus, ids)
     said = TEXT("pairs char") if cut == "char" else TEXT("pairs bpe", size=_corpus.vocab_size)
     return _row(said, len(ids) - 1, total, text)
 

@@ -1,8 +1,9 @@
-"""A pytest plugin: `--since REV` runs the tests that the changes since REV can reach, and says in a line what it leaves out.
+"""A pytest plugin: `--since REV` runs the tests that the changes since REV can reach, and says in a line what it leaves out;
+`--today` leaves out of the others only those of screens that another day takes (a third each day, tests/day.py).
 
 A file reaches a test by imports, by a string that names it (a module that a process runs, a stored run, a text, a module of
 the browser), by an import of the browser's modules among themselves, and a page's files by the room that the test names. What
-nobody names reaches every test. `make check` asks for it; `make test` takes all.
+nobody names reaches every test. `make check` asks for the first, `make test` for the second; CI and `make test-all` take all.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
+
+from tests.day import DAY, DAYS
 
 ROOT = Path(__file__).resolve().parents[1]
 TOPS = ("", "engine", "studies", "runs", "ui", "pages", "docs", "tests")  # folders that any string may name
@@ -194,11 +197,15 @@ def changed(since: str) -> set[str]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--since", metavar="REV", help="only what the changes since this commit can reach")
+    parser.addoption(
+        "--today", action="store_true", help="of screens that no change reaches, a third: another each day"
+    )
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if (since := config.getoption("since")) is None:
+    since, today = config.getoption("since"), config.getoption("today")
+    if since is None and not today:
         return
     since = since or landed()
     there = changed(since)
@@ -209,12 +216,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     reached = cache(lambda *asked: not there.isdisjoint(reach.of_test(*asked)))
     kept: list[pytest.Item] = []
     left_out: list[pytest.Item] = []
-    for item in items:
-        here = reached(item.path.relative_to(ROOT).as_posix(), _words(item))
-        (kept if here else left_out).append(item)
+    for place, item in enumerate(items):
+        name = item.path.relative_to(ROOT).as_posix()
+        turn = today and (not name.startswith(PAGES) or place % DAYS == DAY % DAYS)
+        (kept if turn or reached(name, _words(item)) else left_out).append(item)
     config.hook.pytest_deselected(items=left_out)
     items[:] = kept
-    told = f"{len(left_out)} of {len(items) + len(left_out)} tests, which no change since {since} reaches"
+    of_screens = "of screens, which another day takes and" if today else "which"
+    told = (
+        f"{len(left_out)} of {len(items) + len(left_out)} tests {of_screens} no change since {since} reaches"
+    )
     getattr(config, "workeroutput", _told)[LEFT_OUT] = told
 
 
@@ -230,7 +241,7 @@ def pytest_testnodedown(node: Any) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if LEFT_OUT in _told:
-        terminalreporter.write_line(f"Left out: {_told[LEFT_OUT]}; make test takes all.")
+        terminalreporter.write_line(f"Left out: {_told[LEFT_OUT]}; make test-all takes all.")
 
 
 def _words(item: pytest.Item) -> tuple[str, ...]:

@@ -39,15 +39,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves the exhaustive tier out unless --exhaustive asks for it, and what another day takes unless --since asks for what
-    a change reaches, or $CI is set; begins with the browser's: their files are long.
-    """
+    """Leaves the exhaustive tier out unless --exhaustive asks for it; begins with the browser's: their files are long."""
     items.sort(key=lambda item: ROOT / "tests" / "browser" not in item.path.parents)
     if config.getoption("exhaustive"):
         return
-    every_day = config.getoption("since") is not None or os.environ.get("CI")
-    names = ("exhaustive",) if every_day else ("exhaustive", "another_day")
-    left_out = {item for item in items if any(map(item.get_closest_marker, names))}
+    left_out = {item for item in items if item.get_closest_marker("exhaustive")}
     if left_out:
         config.hook.pytest_deselected(items=list(left_out))
         items[:] = [item for item in items if item not in left_out]

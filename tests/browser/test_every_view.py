@@ -1,23 +1,16 @@
 """Every page, by links in one tab: its views are on one screen, of few words, with an answer, and nothing in anybody's way.
 
-All views of a page that has changed since what landed last, or with ui/; of another one the first and every third of the
-others, in three days all. Where $CI is set and in `make check`, all. With --exhaustive the same visit goes through all, and on to the phone, the
-open folds and what axe finds with them, the dark and the stage.
+With --exhaustive the same visit goes on to the phone, the open folds and what axe finds with them, the dark and the stage.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from functools import cache
-from pathlib import PurePosixPath
 
 import pytest
 
-from tests import affected
 from tests.browser import visit
 from tests.browser.conftest import open_fold, settled
-from tests.day import DAY
 from tests.models import REAL
 from ui.site import ENTRIES
 
@@ -97,18 +90,6 @@ def console(tab) -> Iterator[list[str]]:
     tab.remove_listener("console", heard)
 
 
-@cache
-def changed() -> tuple[str, ...]:
-    return tuple(affected.changed(affected.landed()))
-
-
-def day_of(file: str, config: pytest.Config) -> int | None:
-    """The day by which views of a page are chosen; None where all are to be visited."""
-    room = str(PurePosixPath(file).parent)
-    whole = os.environ.get("CI") or config.getoption("exhaustive") or config.getoption("since") is not None
-    return None if whole or any(name.startswith((f"{room}/", "ui/")) for name in changed()) else DAY
-
-
 # Home comes last: the model that it opens with would go along.
 @pytest.mark.parametrize("entry", [*ENTRIES[1:], ENTRIES[0]], ids=lambda entry: entry.url or "home")
 def test_every_view_fits_the_screen_and_is_accessible(tab, console, app_url, entry, request):
@@ -116,8 +97,7 @@ def test_every_view_fits_the_screen_and_is_accessible(tab, console, app_url, ent
     answer = ".gf-live-bars button" if not entry.url else ".st-key-answer"
     visit.linked(tab, f"{app_url}/{entry.url}", "h1" if entry.url == "courses" else answer)
     wrong: dict[str, list] = {}
-    day = day_of(entry.path, request.config)
-    names = (lambda page: visit.views(page, day)) if entry.url else lambda page: ["the map"]
+    names = visit.views if entry.url else lambda page: ["the map"]
     for name in names(tab):
         if entry.url != "courses":
             wrong[name] = visit.screen_faults(tab)
@@ -136,9 +116,7 @@ def test_every_view_fits_the_screen_and_is_accessible(tab, console, app_url, ent
     wrong["errors"] = tab.locator('[data-testid="stException"]').all_inner_texts()
     if thorough:
         tab.goto("about:blank")  # else the next page is on the stage, too
-    assert not any(wrong.values()), f"day {day}\n" + "\n".join(
-        f"{at}: {found}" for at, found in wrong.items() if found
-    )
+    assert not any(wrong.values()), "\n".join(f"{at}: {found}" for at, found in wrong.items() if found)
 
 
 def sideways(page) -> list[int]:

@@ -11,7 +11,6 @@ import pytest
 
 from tests.browser.test_saved import saved as saved_by_browser
 from tests.browser.test_saved import visitor as visitor
-from tests.day import by_day
 from tests.pages.stage import StageManager
 from ui import background_jobs, session, view_file
 from ui.operate import patches
@@ -50,7 +49,7 @@ def without_tokens(saved: dict[str, Any]) -> dict[str, Any]:
     return cleaned
 
 
-@pytest.mark.parametrize("address", by_day(VIEWS))
+@pytest.mark.parametrize("address", VIEWS)
 def test_it_is_what_the_browser_saves(address: str, visitor, app_url, tmp_path) -> None:
     file = saved_by_browser(visitor, f"{app_url}/{address}", tmp_path)
     text = view_file.file_of(address, app_url)

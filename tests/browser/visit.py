@@ -121,17 +121,14 @@ def linked(tab, address: str, answer: str = ".st-key-answer") -> None:
     settled(tab)  # an answer of the page before may be the one that is seen
 
 
-def views(page, day: int | None = None) -> Iterator[str]:
-    """Goes through the views of the open page, from the one that is chosen on; yields their names. On a `day`, through the
-    first, which is there anyway, and every third of the others: in three days through all.
-    """
+def views(page) -> Iterator[str]:
+    """Goes through the views of the open page, from the one that is chosen on; yields their names."""
     buttons = page.locator(VIEWS)
     if not buttons.count():
         yield "the only view"
-    for place, name in enumerate(buttons.all_inner_texts()):
-        if place == 0 or day is None or place % 3 == day % 3:
-            choose(page, name)
-            yield name
+    for name in buttons.all_inner_texts():
+        choose(page, name)
+        yield name
 
 
 def choose(page, name: str) -> None:

@@ -3,8 +3,6 @@ trace, or a fault of ours.
 
 And links that somebody did write: each name in one of a course or of docs/teaching.md is read by the view it
 leads to.
-
-Each day `make test` goes to a third of the places; DAY is in each message.
 """
 
 import random
@@ -15,7 +13,6 @@ from typing import NamedTuple
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.day import DAY, by_day
 from tests.pages.addresses import links, listening
 from tests.pages.rooms import views
 from ui.models import FIRST_MODEL
@@ -98,11 +95,11 @@ def foul(page: AppTest) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("place", by_day(PLACES, name_of))
+@pytest.mark.parametrize("place", PLACES, ids=name_of)
 def test_no_link_leads_to_a_trace(place: Place) -> None:
     for n in range(LINKS):
         asked = link(place, n)
-        assert foul(shown(place, **asked)) == [], (DAY, asked)
+        assert foul(shown(place, **asked)) == [], asked
 
 
 @pytest.mark.parametrize("value", ["x", "inf", ["inf", "1"], ["1", "nan"]], ids=str)
@@ -111,13 +108,13 @@ def test_no_name_leads_to_a_trace(value: str | list[str]) -> None:
     assert {name: said for name, said in wrong.items() if said} == {}
 
 
-@pytest.mark.parametrize("place", by_day([ROOM, *(page[0] for page in PAGES.values())], name_of))
+@pytest.mark.parametrize("place", [ROOM, *(page[0] for page in PAGES.values())], ids=name_of)
 def test_no_name_that_the_app_keeps_for_itself_leads_to_a_trace(place: Place) -> None:
     """Each is twice in the link: beside the odd ones, all that the session of this page holds."""
     chance = random.Random(f"{place} names")
     own = {str(name) for name in shown(place).session_state._state.filtered_state} - {place.key, "model"}
     asked = {name: chance.choices(ODD, k=2) for name in sorted({*ODD_NAMES, *own})}
-    assert foul(shown(place, **asked)) == [], (DAY, asked)
+    assert foul(shown(place, **asked)) == [], asked
 
 
 PARTS: dict[Place, set[str]] = defaultdict(set)  # what parts of a view read that links have named
@@ -139,11 +136,11 @@ def unread(place: Place, query: dict[str, str]) -> set[str]:
     return left - PARTS[place]
 
 
-@pytest.mark.parametrize("part", by_day(range(3)))
+@pytest.mark.parametrize("part", range(3))
 def test_every_link_that_we_give_names_what_is_read(part: int) -> None:
     places = {(page, query): place_of(page, dict(query)) for page, query in links()}
     assert {"exercises", "bugs", "", "train"} <= {page for page, _ in places}, "links are not found"
     assert any("course" in dict(query) for _, query in places), "those of docs/teaching.md are not found"
-    near = PLACES[part::3]  # those that by_day has visited
+    near = PLACES[part::3]
     found = {link: unread(place, dict(link[1])) for link, place in places.items() if place in near}
-    assert {link: names for link, names in found.items() if names} == {}, DAY
+    assert {link: names for link, names in found.items() if names} == {}

@@ -25,7 +25,6 @@ from studies.circuits import fact_recall, induction, knockout, sinks, steering
 from studies.circuits.patching import Patching, causal_cone, patch
 from studies.circuits.prompt_pairs import Contrast, prompts_of
 from studies.circuits.quantisation import Rounding, chosen, histogram, losses, made, rounded, rounding_error
-from tests.day import by_day
 from tests.pages.helpers import chosen as chosen_in
 from tests.pages.helpers import lacking, opened, said, unescaped
 from tests.pages.inside.models import MODERN, SMALL, run_of, shipped
@@ -383,7 +382,7 @@ def test_paris_sits_on_france_and_one_head_carries_it(drawn: dict[str, Any]) -> 
     assert "hardly distinguishes the two prompts" in said(page)
 
 
-@pytest.mark.parametrize("preset", by_day(LETTERS))
+@pytest.mark.parametrize("preset", LETTERS)
 def test_texts_curve_and_sentence_are_the_engines(preset, drawn, monkeypatch):
     neutral, known, chosen = "to be or not to be " * 20, shipped(), LETTERS[preset]
     model, words = known.model, known.tokenizer

@@ -10,7 +10,6 @@ from streamlit.testing.v1 import AppTest
 from engine.data.tokenizers.char import CharTokenizer
 from engine.recording import record
 from pages.inside.shapes import forward_pass
-from tests.day import by_day
 from tests.engine.helpers import loud, tiny
 from tests.pages.helpers import FOLDS, KINDS, chosen, lacking, opened, said, without_escapes
 from tests.pages.inside import models
@@ -59,7 +58,7 @@ def test_the_page_opens_on_the_first_scores_of_the_own_model():
     assert not lacking(first, "tokenizer produced from the text", "gives twice as many")
 
 
-@pytest.mark.parametrize("fields", [*by_day(models.TOGETHER), *models.KINDS[len(models.TOGETHER) :]], ids=str)
+@pytest.mark.parametrize("fields", models.KINDS, ids=str)
 def test_every_step_of_every_kind_of_model_draws(fields, monkeypatch):
     model = models.tiny_of(fields)
     models.only_this(monkeypatch, models.of_letters(model, "abcd<"), str(fields))

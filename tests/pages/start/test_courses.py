@@ -19,7 +19,6 @@ from studies.residual.lens import logit_lens
 from studies.tasks.rungs import LADDER
 from studies.weights.pretrained import sources
 from studies.weights.pretrained.library import load as load_real
-from tests.day import DAY
 from tests.pages.real_model import carried
 from tests.pages.start.scene_claims import marks, missing
 from tests.pages.start.scene_screen import read
@@ -31,7 +30,6 @@ from ui.tour.courses import FOLDER, Scene, shelf
 pytestmark = pytest.mark.usefixtures("manager")
 COURSES = shelf().courses
 MARKS = {path.stem.partition("-")[2]: marks(path) for path in FOLDER.glob("*.yaml")}
-# Each day `make test` opens a third of the links (tests.day); DAY is in each message.
 SCENES: dict[str, list[tuple[str, Scene, tuple[str, ...]]]] = {}  # by their links: each is opened once
 for name, course in COURSES.items():
     for number, (each, phrases) in enumerate(zip(course.scenes, MARKS[name], strict=True), 1):
@@ -125,9 +123,8 @@ MEASURED = {  # for half a minute of a slow processor, the first by SmolLM2
 
 
 def links() -> Iterator[Any]:
-    for place, link in enumerate(SCENES):
-        other = [pytest.mark.another_day] if place % 3 != DAY % 3 else []
-        yield pytest.param(link, marks=[pytest.mark.exhaustive, carried] if link in MEASURED else other)
+    for link in SCENES:
+        yield pytest.param(link, marks=[pytest.mark.exhaustive, carried] if link in MEASURED else [])
 
 
 @pytest.mark.parametrize("link", list(links()))
@@ -137,7 +134,7 @@ def test_a_scene_shows_what_its_link_its_outline_and_its_words_name(link, drawn)
     page = opened(scenes[0][1], {scene.point for _, scene, _ in scenes})
     screen = read(page, drawn)
     faults = {where: wrong(scene, page) + missing(scene, phrases, screen) for where, scene, phrases in scenes}
-    assert {where: said for where, said in faults.items() if said} == {}, f"day {DAY}"
+    assert {where: said for where, said in faults.items() if said} == {}
 
 
 def test_the_page_lists_every_course_and_starts_one(monkeypatch):

@@ -1,5 +1,5 @@
 """A pytest plugin: `--since REV` runs the tests that the changes since REV can reach, and says in a line what it leaves out;
-`--today` leaves out of the others only those of screens that another day takes (a third each day, tests/day.py).
+`--today` runs a third of the others as well, another each day (tests/day.py).
 
 A file reaches a test by imports, by a string that names it (a module that a process runs, a stored run, a text, a module of
 the browser), by an import of the browser's modules among themselves, and a page's files by the room that the test names. What
@@ -197,9 +197,7 @@ def changed(since: str) -> set[str]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--since", metavar="REV", help="only what the changes since this commit can reach")
-    parser.addoption(
-        "--today", action="store_true", help="of screens that no change reaches, a third: another each day"
-    )
+    parser.addoption("--today", action="store_true", help="and of the others a third, another each day")
 
 
 @pytest.hookimpl(trylast=True)
@@ -209,23 +207,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return
     since = since or landed()
     there = changed(since)
-    reach = Reach(name for name in {*git("ls-files", "-z"), *there} if (ROOT / name).is_file())
+    names = {*git("ls-files", "-z"), *there} if there else set()  # of a fresh clone nothing need be read
+    reach = Reach(name for name in names if (ROOT / name).is_file())
     # what imported a file that is gone has changed, too
     if any(map(SETTINGS.fullmatch, there)) or reach.unknown(there & reach.names):
         return
-    reached = cache(lambda *asked: not there.isdisjoint(reach.of_test(*asked)))
+    reached = cache(lambda *asked: bool(there) and not there.isdisjoint(reach.of_test(*asked)))
     kept: list[pytest.Item] = []
     left_out: list[pytest.Item] = []
     for place, item in enumerate(items):
         name = item.path.relative_to(ROOT).as_posix()
-        turn = today and (not name.startswith(PAGES) or place % DAYS == DAY % DAYS)
+        turn = today and place % DAYS == DAY % DAYS
         (kept if turn or reached(name, _words(item)) else left_out).append(item)
     config.hook.pytest_deselected(items=left_out)
     items[:] = kept
-    of_screens = "of screens, which another day takes and" if today else "which"
-    told = (
-        f"{len(left_out)} of {len(items) + len(left_out)} tests {of_screens} no change since {since} reaches"
-    )
+    whose = "of another day, which" if today else "which"
+    told = f"{len(left_out)} of {len(items) + len(left_out)} tests {whose} no change since {since} reaches"
     getattr(config, "workeroutput", _told)[LEFT_OUT] = told
 
 

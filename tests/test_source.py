@@ -126,6 +126,11 @@ def test_imports_go_down_only() -> None:
     assert not up, f"upwards: {sorted(up)}"
 
 
+def test_pages_compute_with_no_tensors() -> None:
+    wrong = [source.name(path) for path in source.files("pages") if "torch" in imports(path)]
+    assert not wrong, f"move to studies/ what these do with tensors: {wrong}"
+
+
 def test_topics_import_only_those_that_are_declared() -> None:
     found: dict[str, set[str]] = {}
     for path in source.files("studies"):

@@ -107,16 +107,17 @@ def stretched(model: Transformer, by: Stretching) -> Transformer:
 
 
 def losses_with_each(
-    model: Transformer, tokens: Tensor, length: int, ways: Sequence[Stretching]
+    model: Transformer, ids: Sequence[int], length: int, ways: Sequence[Stretching]
 ) -> Steps[dict[Stretching, np.ndarray]]:
-    """Reads windows of `length` tokens with each stretch: the loss by position, mean over windows, (length,)
-    in nats. A piece of work is one window; what is finished comes along.
+    """Reads windows of `length` of a text's `ids` with each stretch: the loss by position, mean over
+    windows, (length,) in nats. A piece of work is one window; what is finished comes along.
     """
-    starts = torch.arange(0, len(tokens) - length, length)
+    tokens = torch.tensor(ids)
+    starts = range(0, len(tokens) - length, length)
     losses: dict[Stretching, np.ndarray] = {}
     for by in ways:
         changed, read = stretched(model, by), []
-        for start in starts.tolist():
+        for start in starts:
             window = tokens[start : start + length + 1]
             with torch.inference_mode():
                 logits = changed(window[None, :-1])[0]

@@ -215,7 +215,7 @@ def test_only_rope_is_stretched():
 
 def test_windows_are_read_with_each_stretch():
     model, ways = fresh("rope"), (Stretching(), Stretching("interpolate", 4))
-    seen, losses = stepped(losses_with_each(model, TOKENS[:33], 16, ways))
+    seen, losses = stepped(losses_with_each(model, TOKENS[:33].tolist(), 16, ways))
     assert [(each.done, each.total) for each in seen] == [(n, 4) for n in (1, 2, 3, 4)]
     assert list(seen[-1].so_far) == [Stretching()]
     for by in ways:

@@ -16,8 +16,11 @@ import { sideOf } from "./shared/theme.js"
  * @property {string} label
  * @property {string[] | null} hints
  * @property {number[] | null} values in [0, 1], shade the tokens
+ * @property {number | null} lines that are seen at once, of a longer text the chosen token's
  * @property {import("./shared/colours.js").Palette} palette
  */
+
+const GAP = 4 // px around a token
 
 function create(place) {
   const root = within(place, "div", "gf-tokens", "", { role: "listbox", tabindex: 0 })
@@ -50,6 +53,15 @@ function mark(self) {
     cell.setAttribute("aria-selected", String(index === self.index))
   })
   self.root.setAttribute("aria-activedescendant", self.cells[self.index]?.id ?? "")
+  scroll(self.root, self.cells[self.index])
+}
+
+/** Moves the tokens, where not all of their lines are seen, until the chosen one is. */
+function scroll(root, cell) {
+  if (!cell || root.scrollHeight <= root.clientHeight) return
+  const [top, bottom] = [cell.offsetTop - GAP, cell.offsetTop + cell.offsetHeight + GAP]
+  if (top < root.scrollTop) root.scrollTop = top
+  else if (bottom > root.scrollTop + root.clientHeight) root.scrollTop = bottom - root.clientHeight
 }
 
 function update(self, /** @type {Data} */ data, _, key) {
@@ -62,6 +74,8 @@ function update(self, /** @type {Data} */ data, _, key) {
     cell.title = data.hints ? data.hints[i] : `${data.tokens[i]} at position ${i}`
     Object.assign(cell.style, data.values ? shade(data.palette, data.values[i], side) : { background: "", color: "" })
   })
+  self.root.style.setProperty("--gf-lines", data.lines ? String(data.lines) : "")
+  self.root.classList.toggle("gf-few-lines", Boolean(data.lines))
   if (self.question.answered(data.index)) self.index = data.index
   mark(self)
 }

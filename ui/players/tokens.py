@@ -17,13 +17,14 @@ def token_strip(
     label: str,
     values: Sequence[float] | None = None,
     hints: Sequence[str] | None = None,
+    lines: int | None = None,
 ) -> int:
     """Draws the tokens, `chosen` marked, and returns the index that is chosen now: clicked, or reached by the
     arrow keys.
 
     `chosen` is what holds until somebody chooses; a value outside the text counts as its last token. `values`
-    in [0, 1] shade the tokens, `hints` are shown on hover. The choice is kept in the URL under `key`; on
-    another text it stays while it fits, and what nobody chose is chosen anew.
+    in [0, 1] shade the tokens, `hints` are shown on hover, a longer text than `lines` scrolls. The choice is
+    kept in the URL under `key`; on another text it stays while it fits, and what nobody chose is chosen anew.
     """
     count = len(labels)
 
@@ -41,6 +42,7 @@ def token_strip(
         "label": label,
         "hints": list(hints) if hints else None,
         "values": [round(float(v), 3) for v in values] if values is not None else None,
+        "lines": lines,
         "palette": theme.palette(),
     }
     mounted("tokens")(key=key, data=data, on_index_change=choose)

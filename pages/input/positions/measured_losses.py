@@ -7,12 +7,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
-from torch import Tensor
 
 from engine.checkpoints import Checkpoint
 from engine.config import Position
@@ -49,6 +48,9 @@ from ui import content, memo, session, widgets
 from ui.background_jobs import measured
 from ui.players.plot import plot
 from ui.text.markdown import safe
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 TEXT = content.beside(__file__)
 ABOVE = "Above own last 64"

@@ -11,7 +11,6 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import streamlit as st
-import torch
 from streamlit.delta_generator import DeltaGenerator
 
 from engine.data import corpora
@@ -191,11 +190,11 @@ def _draw_real(figure: DeltaGenerator, ways: tuple[Stretching, ...], times: int)
     real = models.model_of(REAL_MODEL, NEWEST, ())
     corpus = session.corpus(corpora.default_name())
     text = corpus.tokenizer.decode(corpus.validation[:CHARACTERS].tolist())
-    tokens = torch.tensor(real.tokenizer.encode(text)[: LENGTH * WINDOWS + 1])
+    ids = real.tokenizer.encode(text)[: LENGTH * WINDOWS + 1]
     with figure:
         losses = measured(
             ("stretched", REAL_MODEL, *ways),
-            partial(losses_with_each, real.model, tokens, LENGTH, ways),
+            partial(losses_with_each, real.model, ids, LENGTH, ways),
             TEXT("reading", length=LENGTH),
             _draw_losses,
         )

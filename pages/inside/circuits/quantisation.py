@@ -6,12 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
-from torch import Tensor
 
 from pages.inside.circuits.diamond import diamond
 from pages.inside.circuits.measured_text import long_text
@@ -47,6 +46,9 @@ from ui.page_frame import View
 from ui.players.plot import plot
 from ui.text.numbers import minus
 from ui.training_step import NEWEST
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 TEXT = content.beside(__file__)
 SCOPES: tuple[Scope, ...] = ("matrix", "kind", "all")

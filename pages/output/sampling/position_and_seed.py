@@ -41,6 +41,7 @@ def position_and_seed(subject: Subject, *, beside: Any = None) -> tuple[int, int
             key=POSITION,
             chosen=begins,
             label=TEXT["position"],
+            lines=2,
         )
         token = subject.labels[position]
         if not subject.config.causal:

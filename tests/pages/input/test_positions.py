@@ -7,7 +7,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-import torch
 from streamlit.testing.v1 import AppTest
 
 from engine.config import ModelConfig, TrainConfig
@@ -746,9 +745,9 @@ def test_smollm2_is_read_with_each_stretch(monkeypatch, drawn):
     page = positions("bench", bench_compare="stretched", stretch_model="real", stretch_times="4")
     corpus = session.corpus(corpora.default_name())
     text = corpus.tokenizer.decode(corpus.validation[:2000].tolist())
-    tokens = torch.tensor(stand_in.tokenizer.encode(text)[:129])
+    ids = stand_in.tokenizer.encode(text)[:129]
     ways = stretched_view.ways_of(4, 32.0)
-    losses = finish(losses_with_each(stand_in.model, tokens, 64, ways))
+    losses = finish(losses_with_each(stand_in.model, ids, 64, ways))
     for line, by in zip(drawn["stretch_real"].traces, ways, strict=True):
         assert line["y"] == pytest.approx(losses[by].reshape(-1, 32).mean(1), abs=1e-4)
     more = {by.kind: float(losses[by].mean() - losses[ways[0]].mean()) for by in ways[1:]}

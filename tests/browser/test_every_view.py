@@ -6,12 +6,15 @@ With --exhaustive the same visit goes on to the phone, the open folds and what a
 from __future__ import annotations
 
 from collections.abc import Iterator
+from urllib.parse import quote
 
 import pytest
 
 from tests.browser import visit
 from tests.browser.conftest import open_fold, settled
 from tests.models import REAL
+from ui.fit_text import FIRST_TEXT
+from ui.models import FIRST_MODEL
 from ui.site import ENTRIES
 
 pytestmark = pytest.mark.usefixtures("anew")  # no model or text of another file's tests goes along
@@ -152,6 +155,22 @@ def fills_the_screen(page) -> None:
         page.wait_for_selector(".gf-full")
         page.keyboard.press("f")
         page.wait_for_selector(".gf-full", state="detached")
+
+
+@pytest.mark.parametrize("view", ["sampling?sampling_view=stages", "generation?generation_view=cache"])
+def test_a_text_of_two_lines_leaves_the_answer_on_the_screen_and_the_model_beside_the_question(
+    tab, app_url, view
+):
+    tab.set_viewport_size({"width": visit.WIDE, "height": visit.HIGH})
+    visit.linked(tab, f"{app_url}/{view}&model={FIRST_MODEL}&text={quote(FIRST_TEXT)}")
+    assert visit.screen_faults(tab) == []
+    question, model = (
+        tab.locator(each).first.bounding_box() for each in ("h2", ".st-key-subject_bar button")
+    )
+    assert abs(question["y"] + question["height"] / 2 - model["y"] - model["height"] / 2) < 4
+    if strip := tab.locator(".gf-few-lines").all():
+        seen, chosen = strip[0].bounding_box(), tab.locator(".gf-few-lines .gf-chosen").bounding_box()
+        assert seen["y"] <= chosen["y"] and chosen["y"] + chosen["height"] <= seen["y"] + seen["height"]
 
 
 @pytest.mark.exhaustive

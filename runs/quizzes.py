@@ -34,7 +34,8 @@ class Counts:
 @dataclass(frozen=True)
 class Quiz:
     """A quiz as its room sees it. `seed` names its questions; `form` is the one that is open, or was last
-    (None before the first), and `counts` are those of both.
+    (None before the first), and `counts` are those of both; `complete` people have answered all of its
+    questions.
     """
 
     room: str
@@ -42,6 +43,7 @@ class Quiz:
     form: int | None
     open: bool
     counts: tuple[Counts, Counts]
+    complete: int
 
     @property
     def finished(self) -> bool:
@@ -71,7 +73,8 @@ class _Quiz(Room):
             Counts(people, tuple(map(tuple, rows)))
             for people, rows in zip(self.people, self.held, strict=True)
         )
-        return Quiz(self.id, self.seed, self.form, self.open, (first, second))
+        complete = sum(None not in choices for choices in self.chosen.values())
+        return Quiz(self.id, self.seed, self.form, self.open, (first, second), complete)
 
 
 class Quizzes(RoomTable[_Quiz]):

@@ -130,7 +130,7 @@ def of_run(view: RunView) -> Timeline:
 
 def marks(formations: Iterable[HeadFormation], steps: tuple[int, ...]) -> tuple[Mark, ...]:
     """Returns a mark for each step at which heads had formed for the first time: of the `steps` with
-    snapshots, the first at or after it. The first mark's label says that they are heads.
+    snapshots, the first at or after it.
 
     >>> formations = [HeadFormation(12, "previous", 0, 3), HeadFormation(15, "induction", 1, 0)]
     >>> marks(formations, (0, 10, 20))[0].words
@@ -144,10 +144,10 @@ def marks(formations: Iterable[HeadFormation], steps: tuple[int, ...]) -> tuple[
     return tuple(
         Mark(
             step,
-            ("" if i else "head ") + ", ".join(f"{formation.layer}.{formation.head}" for formation in some),
+            "head " + ", ".join(f"{formation.layer}.{formation.head}" for formation in some),
             ", ".join(
                 f"head {formation.layer}.{formation.head} {DOES[formation.kind]}" for formation in some
             ),
         )
-        for i, (step, some) in enumerate(sorted(by_step.items()))
+        for step, some in sorted(by_step.items())
     )

@@ -33,21 +33,13 @@ test("what happened at a step is said there, and nowhere else", () => {
   assert.deepEqual([0, 1, 2].map((i) => words(data, i)), ["step 0", "step 10 · 1.0 copies", "step 20 (newest) · training loss 2.00"])
 })
 
-test("marks stand at their steps; names that would touch stand on two sides, or not at all", () => {
-  const mark = (step) => ({ step, short: "0.1", words: "" })
-  const placed = (marks, wide) => marked([0, 10, 20, 30, 40], marks.map(mark), wide).map(({ step, at, side }) => [step, at, side])
-  assert.deepEqual(placed([10, 25, 40], 400), [[10, 25, "right"], [40, 100, "right"]])
-  assert.deepEqual(placed([10, 20], 80), [[10, 25, "left"], [20, 50, "right"]])
-  assert.deepEqual(placed([10, 20, 30], 80), [[10, 25, "left"], [20, 50, "none"], [30, 75, "right"]])
-  assert.deepEqual(marked([0], [mark(0)], 100).map(({ at, side }) => [at, side]), [[0, "right"]])
-})
-
-test("a mark's name says what its head does where there is room for that before the next", () => {
-  const mark = (step) => ({ step, short: "0.1", words: "head 0.1 copies" })
-  const named = (wide) => marked([0, 10, 20, 30, 40], [mark(10), mark(20)], wide).map(({ name }) => name)
-  assert.deepEqual(named(500), ["head 0.1 copies", "head 0.1 copies"])
-  assert.deepEqual(named(320), ["0.1 copies", "head 0.1 copies"]) // 80 pixels for the first, 160 for the second
-  assert.deepEqual(named(100), ["0.1", "0.1"])
+test("marks stand at their steps, with what their head does where there is room before the next, else its name, else none", () => {
+  const mark = (step) => ({ step, short: "head 0.1", words: "head 0.1 copies" })
+  const named = (wide) => marked([0, 10, 20, 30, 40], [mark(10), mark(20), mark(35)], wide).map(({ step, at, name }) => [step, at, name])
+  assert.deepEqual(named(500), [[10, 25, "head 0.1 copies"], [20, 50, "head 0.1 copies"]]) // of 35 there is no snapshot
+  assert.deepEqual(named(320), [[10, 25, "head 0.1"], [20, 50, "head 0.1 copies"]]) // 80 pixels for the first, 160 for the second
+  assert.deepEqual(named(120), [[10, 25, ""], [20, 50, "head 0.1"]])
+  assert.deepEqual(marked([0, 10], [mark(10)], 900).map(({ at, name }) => [at, name]), [[100, ""]]) // the end of the slider
 })
 
 test("the loss fills the picture, and what is missing is left out", () => {

@@ -35,7 +35,7 @@ def test_each_browser_counts_once_and_its_last_answers_hold(quizzes: Quizzes) ->
     assert (quiz.seed, quiz.form, quiz.open, quiz.finished) == (7, FIRST, True, False)
     for person, answers in (("a", [0, None]), ("b", [0, 2]), ("a", [3, 2]), ("c", [None, 1])):
         quiz = quizzes.answer(quiz.room, person, FIRST, answers)
-    assert quiz.counts[FIRST].people == 3
+    assert quiz.counts[FIRST].people == 3 and quiz.complete == 2
     assert quiz.counts[FIRST].counts == ((1, 0, 0, 1), (0, 1, 2))
     assert quiz.counts[SECOND].people == 0 and quiz.counts[SECOND].counts == ((0, 0, 0, 0), (0, 0, 0))
     assert quizzes.answers(quiz.room, "a") == (3, 2) and quizzes.answers(quiz.room, "d") == ()

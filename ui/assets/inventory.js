@@ -195,6 +195,8 @@ function summary(self, kept, took) {
     words.push(`You went from ${before} to ${after} of ${all}.`)
     if (g > 0) words.push(`That is ${Math.round(100 * g)}% of what was missing.`)
   } else words.push(`You answered ${took[1] ? after : before} of ${all} right.`)
+  const out = taken.answers.flat().filter((/** @type {number | null} */ each, /** @type {number} */ i) => each === null && took[Math.floor(i / all)]).length
+  if (out) words.push(`${out} left out ${out === 1 ? "counts" : "count"} as not known.`)
   const line = element("div", "gf-inv-sum"), list = element("div", "gf-inv-stayed")
   within(line, "span", "", words.join(" "))
   if (!data.room) line.append(button("Forget", "Forget these answers in this browser", () => { self.looked = -1; keep(self, fresh(data.sizes)) }))

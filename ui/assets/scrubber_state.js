@@ -1,8 +1,7 @@
 // @ts-check
 // Where the scrubber stands among the snapshots: arithmetic alone.
 
-const NAME = 6 // pixels of a letter of a mark's name: figures of 12 pixels, a full stop among them
-const WORD = 6 // likewise, of words
+const LETTER = 6 // pixels of a letter of a mark's name, of 12 pixels
 export const NEWEST = -1 // follow the newest, as ui/players/scrubber.py has it
 
 /**
@@ -56,9 +55,8 @@ export function words({ steps, losses, marks = [] }, index) {
 }
 
 /**
- * The marks that have a place among the snapshots: how far along the slider each stands, in percent, its name, in full where
- * there is room for that, and the side of it where that stands. Of marks that are near one another the first has it on the
- * left, the last on the right, others have none.
+ * The marks that have a place among the snapshots: how far along the slider each stands, in percent, and its name, in full
+ * where there is room for that before the next, else short, else none.
  * @param {number[]} steps
  * @param {Mark[]} marks
  * @param {number} wide pixels that the slider has
@@ -67,10 +65,8 @@ export function marked(steps, marks, wide) {
   const last = Math.max(steps.length - 1, 1)
   const found = marks.filter(({ step }) => steps.includes(step)).map((mark) => ({ ...mark, at: (100 * steps.indexOf(mark.step)) / last }))
   const room = (i) => (((i + 1 < found.length ? found[i + 1].at : 100) - found[i].at) * wide) / 100 // pixels to its right
-  const near = (i) => i >= 0 && i + 1 < found.length && room(i) < NAME * (1 + found[i].short.length)
-  const name = ({ short, words: full }, i) =>
-    [full, full.replaceAll("head ", "")].find((each) => WORD * (1 + each.length) <= room(i)) ?? short
-  return found.map((mark, i) => ({ ...mark, name: name(mark, i), side: !near(i) ? "right" : near(i - 1) ? "none" : "left" }))
+  const name = ({ short, words: full }, i) => [full, short].find((each) => LETTER * (1 + each.length) <= room(i)) ?? ""
+  return found.map((mark, i) => ({ ...mark, name: name(mark, i) }))
 }
 
 /**

@@ -10,7 +10,7 @@ from ui.players.component import mounted
 
 
 class Mark(NamedTuple):
-    """An event at a step: in a word, which stands at the slider, and in full."""
+    """An event at a step: in a word, which stands at the slider where there is room, and in full."""
 
     step: int
     short: str

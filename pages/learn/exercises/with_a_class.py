@@ -53,7 +53,9 @@ def draw(line: DeltaGenerator) -> None:
 def _seen(quizzes: Quizzes, owner: str) -> object:
     """Returns the state of the room that its page shows."""
     quiz = quizzes.mine(owner)
-    return None if quiz is None else (quiz.form, quiz.open, [each.people for each in quiz.counts])
+    return (
+        None if quiz is None else (quiz.form, quiz.open, [each.people for each in quiz.counts], quiz.complete)
+    )
 
 
 def _there(quizzes: Quizzes, room: str) -> bool:
@@ -84,7 +86,9 @@ def _draw_open(quiz: Quiz) -> None:
         mounted("room_code", styles=("room_code",))(key="quiz_code", data=way | {"label": TEXT["code"]})
     with right:
         if quiz.form is not None:
-            st.metric(TEXT[f"people {NAMES[quiz.form]}"], quiz.counts[quiz.form].people)
+            some, whole = st.columns(2)
+            some.metric(TEXT[f"people {NAMES[quiz.form]}"], quiz.counts[quiz.form].people)
+            whole.metric(TEXT["complete"], quiz.complete)
         _draw_steps(quiz)
     state = "new" if quiz.form is None else "open" if quiz.open else "closed"
     explain.answer(TEXT[f"state {state}"])

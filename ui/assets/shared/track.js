@@ -42,10 +42,9 @@ function drawNames(/** @type {ReturnType<typeof createTrack>} */ { names, traini
   const found = training ? marked(training.steps, training.marks, wide) : [], known = JSON.stringify(found)
   if (known === names.dataset.known) return
   names.dataset.known = known
-  names.replaceChildren(...found.map(({ at, side, name: written, words: full }) => {
-    const name = element("span", "", side === "none" ? "" : written)
+  names.replaceChildren(...found.map(({ at, name: written, words: full }) => {
+    const name = element("span", "", written)
     name.style.left = `${at}%`
-    name.dataset.side = side
     name.title = full
     return name
   }))

@@ -37,7 +37,7 @@ def reach() -> Reach:
         ),  # a course leads everywhere
         ("checkpoints/ladder.json", "tests/pages/lab/test_ladder.py", True),
         ("checkpoints/ladder.json", "tests/engine/test_rope.py", False),
-        ("scenes/1-ten-minutes.yaml", "tests/pages/start/test_courses.py", True),
+        ("scenes/01-ten-minutes.yaml", "tests/pages/start/test_courses.py", True),
         ("pages/input/tokens/bpe.js", "tests/browser/test_bpe.py", True),
         ("pages/input/tokens/bpe.js", "tests/browser/test_train.py", False),
         ("ui/assets/shared/play.js", "tests/browser/test_bpe.py", True),  # bpe.js imports it
@@ -65,7 +65,7 @@ def test_what_nobody_names_is_told(reach: Reach, tmp_path: Path) -> None:
     (tmp_path / "reader.py").write_text('FILE = "known.bin"')
     small = Reach(["weights.bin", "known.bin", "reader.py"], tmp_path)
     assert small.unknown(["weights.bin", "known.bin", "reader.py"]) == {"weights.bin"}
-    assert not reach.unknown(["checkpoints/ladder.json", "scenes/1-ten-minutes.yaml", "ui/assets/app.css"])
+    assert not reach.unknown(["checkpoints/ladder.json", "scenes/01-ten-minutes.yaml", "ui/assets/app.css"])
 
 
 def test_in_three_days_all_have_had_their_turn_and_what_a_change_reaches_has_it_daily(

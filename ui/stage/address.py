@@ -51,8 +51,8 @@ def for_phones(
     if listens is not None and _itself(listens):
         return PhoneAddress(
             "",
-            f"This server listens at {listens}, which phones cannot reach: start it with `HOST=0.0.0.0`"
-            " (`glassformer --host 0.0.0.0`).",
+            f"This server listens at {listens}, which phones cannot reach: start it with HOST=0.0.0.0"
+            " (glassformer --host 0.0.0.0).",
         )
     local = local_address() if local is None else local
     if not local:

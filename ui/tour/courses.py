@@ -193,7 +193,7 @@ def _text_of(path: Path) -> str:
 
 
 def parse(file: str, text: str) -> Course:
-    """Returns the course in the text of a file of that name, such as 1-ten-minutes.yaml, whose id is
+    """Returns the course in the text of a file of that name, such as 01-ten-minutes.yaml, whose id is
     ten-minutes.
 
     Raises CourseError.

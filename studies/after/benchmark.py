@@ -112,11 +112,6 @@ class Scores:
         """Counts the questions that are answered right."""
         return int(self.right(way, wording, order).sum())
 
-    def letter_shares(self) -> np.ndarray:
-        """Returns how often each letter is the likeliest, (letter,), over all questions and orders."""
-        chosen = self.letters.argmax(-1).ravel()
-        return np.bincount(chosen, minlength=len(LETTERS)) / len(chosen)
-
 
 @torch.inference_mode()
 def measure(model: Transformer, tokenizer: Tokenizer, examples: int = 0) -> Steps[Scores]:

@@ -42,6 +42,8 @@ def test_the_harness_stops_the_model_where_its_call_ends_and_writes_the_result()
     assert stream.pieces == (CALL, "(0925469)", "0925469")
     assert stream.by_model == f"{CALL}0925469" and stream.by_harness == "(0925469)"
     assert stream.result == stream.sum == "0925469" and CALLING.right(stream.line)
+    (stream,) = write(script(text), LETTERS, [QUESTION], calculator(off=1))  # type: ignore[arg-type]
+    assert stream.pieces == (CALL, "(0925470)", "0925469") and stream.sum != stream.result
 
 
 def test_nobody_stops_a_model_whose_call_nobody_runs():

@@ -102,3 +102,8 @@ def test_stored_models_add_only_where_somebody_runs_their_calls(seed: int):
         for stream, question in zip(streams, questions(tool_runs.SHOWN), strict=True):
             assert stream.question == question and len(stream.line) == CALLING.length - 1
             assert bool(stream.by_harness) == (ran != "nobody")
+
+
+def test_some_seeds_learn_to_add_beside_their_calls_and_some_do_not():
+    shares = [run.looks[-1].right[RAN.index("nobody")] for run in shipped()]
+    assert min(shares) <= 0.05 and max(shares) >= 0.5

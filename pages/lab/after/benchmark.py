@@ -53,7 +53,7 @@ HEIGHT = 330
 
 def draw() -> None:
     """Draws the marks of the model that is chosen, and the scores of a question."""
-    a, b, c, d, e = st.columns([5.8, 3.8, 3, 4, 2.4], gap="small", vertical_alignment="bottom")
+    a, b, c, d, e = st.columns([5.6, 3.6, 3, 3.8, 2.9], gap="small", vertical_alignment="bottom")
     names = {name: TEXT(f"model {name}") for name in ("published", "trained")}
     hint = TEXT("trained hint", steps=RECIPE.steps)
     trained = widgets.select(TEXT["model"], names, "bench_model", container=a, hint=hint) == "trained"

@@ -27,6 +27,7 @@ from studies.experiments.tool_runs import (
     OFF,
     PROBLEMS,
     RAN,
+    SEEDS,
     SHOWN,
     Ran,
     Stream,
@@ -91,7 +92,7 @@ def _controls() -> tuple[Ran, int, int, bool]:
     ran: Ran = widgets.select(TEXT["who"], names, WHO, kind="list", container=a)
     hint = TEXT("sum hint", shown=SHOWN)
     number = widgets.whole(TEXT["sum"], 1, SHOWN, 1, "tool_sum", container=b, hint=hint)
-    seed = choose_seed(c, "tool", TEXT["seed hint"])
+    seed = choose_seed(c, "tool", TEXT("seed hint", last=SEEDS[-1]))
     return ran, number, seed, train_button(d, "tool", TEXT("train", seed=seed))
 
 

@@ -32,7 +32,7 @@ RANK = {
 }
 # Topics of studies/ -> those that they may import; experiments, guesses and the inventory are about all of them.
 TOPICS = {
-    "after": "tasks",
+    "after": "generation tasks",
     "attention": "circuits costs",
     "circuits": "attention residual weights",
     "costs": "pairs",

@@ -118,6 +118,8 @@ GUESSES: Mapping[str, Return] = {
     ),
     "dots": Return("Dots for steps", "running-parity"),
     "verified": Return("At least one right", "any-of"),
+    "unrun": Return("A call that nobody runs", "column-carries"),
+    "placed": Return("Scores of an answer", "answer-scores"),
 }
 
 

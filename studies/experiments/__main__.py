@@ -12,6 +12,10 @@ from importlib import import_module
 
 # Name -> (the module, here or elsewhere, whose main(arguments) runs it, what it writes)
 EXPERIMENTS = {
+    "benchmark": (
+        "benchmark_runs",
+        "benchmark.json: marks of SmolLM2 on our questions, before and after training on them, over seeds",
+    ),
     "bigrams": (
         "bigram_expectations",
         "races/pairs.json: what rungs of the ladder expect after a letter or two",
@@ -43,6 +47,7 @@ EXPERIMENTS = {
         "positions/stretched.json: RoPE models with slower frequencies, over seeds",
     ),
     "timelapse": ("timelapse", "timelapse/: one training at many of its steps"),
+    "tools": ("tool_runs", "tools.json: a model that learns to call a calculator, over seeds"),
 }
 MODELS = ("shipped", "a shipped model, or `positions` or `tasks` for all of these")
 

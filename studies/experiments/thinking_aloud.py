@@ -15,7 +15,7 @@ import numpy as np
 from engine.config import ModelConfig, TrainConfig
 from runs.state import RunSpec, RunView
 from studies.experiments.stored_races import Stored
-from studies.tasks.carries import LONG_ADDITIONS
+from studies.tasks.carries import CALLING, LONG_ADDITIONS
 from studies.tasks.parity import PARITIES
 from studies.tasks.task import Task
 
@@ -27,8 +27,10 @@ CLOSE = 0.1  # of a coin's share: 100 problems scatter by 0.05
 
 # What sums need beside the recipe of parity. Digits stand at fixed places: learned positions name these.
 _SUMS = {"steps": 1200, "eval_every": 50, "snapshot_every": 300}
-_MODEL: dict[str, dict[str, Any]] = {name: {"position": "learned"} for name in LONG_ADDITIONS}
-_TRAIN: dict[str, dict[str, Any]] = {name: _SUMS for name in LONG_ADDITIONS}
+_MODEL: dict[str, dict[str, Any]] = {
+    name: {"position": "learned"} for name in (*LONG_ADDITIONS, CALLING.name)
+}
+_TRAIN: dict[str, dict[str, Any]] = {name: _SUMS for name in (*LONG_ADDITIONS, CALLING.name)}
 
 
 def recipe(task: Task) -> tuple[ModelConfig, TrainConfig]:

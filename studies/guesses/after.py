@@ -1,5 +1,5 @@
 """Guesses about what comes after pre-training: adapters, examples in a prompt, chains of thought, many
-answers to a question.
+answers to a question, calls of a tool, places of right answers.
 """
 
 from __future__ import annotations
@@ -9,10 +9,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from engine.model import Transformer
+from studies.after.benchmark import MIXED, Scores, right_letters
 from studies.after.finetune import trained_parameters
 from studies.circuits.examples_in_prompt import EXCHANGED, RIGHT, FewShot
 from studies.circuits.in_context import Regression
 from studies.experiments.thinking_aloud import CLOSE, Accuracy
+from studies.experiments.tool_runs import RAN, ToolEvaluation
 from studies.guesses import Truth
 from studies.tasks.attempts import Attempts
 
@@ -98,3 +100,32 @@ def verified(now: Attempts, then: Attempts) -> Truth | None:
     single, most = ([float(np.median(each.verifier[:, at])) for each in (now, then)] for at in (0, -1))
     numbers = {"before": most[0], "after": most[1], "single": single[0], "single_after": single[1]}
     return Truth(right, ("more", "same", "fewer"), numbers)
+
+
+def unrun(ends: Sequence[ToolEvaluation]) -> Truth | None:
+    """Says what models do once nobody runs their calls: every one has "made" up most of its results, or each
+    "skips" them; none "waits". The numbers are the median share made up, and the least and the largest share
+    of right sums. None where no run is there, or where they differ.
+    """
+    if not ends:
+        return None
+    made_up = [end.made_up for end in ends]
+    right = "made" if min(made_up) >= MOST else "skips" if max(made_up) < FEW else None
+    if right is None:
+        return None
+    shares = [end.right[RAN.index("nobody")] for end in ends]
+    numbers = {"made_up": float(np.median(made_up)), "low": min(shares), "high": max(shares)}
+    return Truth(right, ("waits", "made", "skips"), numbers)
+
+
+def placed(scores: Scores, letter: str) -> Truth | None:
+    """Compares the mark by letter with every right answer at one of them to that of a mixed order: "nearly
+    all" right, "nearly none", or the "same" up to the FEW. None between.
+    """
+    before, after = (scores.mark("letter", order=order) for order in (MIXED, letter))
+    share, count = after / len(right_letters(letter)), len(right_letters(letter))
+    near = abs(after - before) <= FEW * count
+    right = "nearly all" if share > 1 - FEW else "nearly none" if share < FEW else "same" if near else None
+    if right is None:
+        return None
+    return Truth(right, ("nearly all", "same", "nearly none"), {"before": before, "after": after})

@@ -1,4 +1,5 @@
-"""Addition, answered in three ways: at once, after as many dots, or after every column's carry and digit.
+"""Addition, answered in three ways: at once, after as many dots, or after every column's carry and digit; and
+with a calculator that somebody else runs.
 
 The first digit of a sum depends on every column, through the carries; written out, each column needs its two
 digits and the carry before. Long addition with its carries is the example of Nye et al. 2021 ("Show Your
@@ -6,6 +7,9 @@ Work: Scratchpads for Intermediate Computation with Language Models"); dots in i
 
 The carry stands before the digit, as in the number that a column comes to. In the other order, tried with
 three seeds, one had not learned two of its columns when the other two had long been right in all.
+
+The call of a tool inside a text is Schick et al. 2023 ("Toolformer: Language Models Can Teach Themselves to
+Use Tools"): `[12+34]`, and behind it in parentheses what the tool gave.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ from studies.tasks.task import Sources, Task
 COLUMNS = 6
 TEN, PLUS, EQUALS = "0123456789", "+", "="
 CARRIES = "⁰¹"  # a carry of 0 or 1, as it is written above a column
+CALL, GIVEN_BACK = "[]", "()"  # around what a tool is called with, and around its result
 
 
 def column_steps(first: str, second: str) -> str:
@@ -51,20 +56,39 @@ def _step_sources(columns: int) -> Sources:
     return (*steps, (last,), *((last + 1 - 2 * i,) for i in range(columns)))
 
 
+def tool_call(first: str, second: str) -> str:
+    """Returns the call of a calculator, as a model writes it.
+
+    >>> tool_call("12", "34")
+    '[12+34]'
+    """
+    return f"{CALL[0]}{first}{PLUS}{second}{CALL[1]}"
+
+
 def long_addition(
-    name: str, title: str, rule: str, columns: int, *, dots: bool = False, aloud: bool = False
+    name: str,
+    title: str,
+    rule: str,
+    columns: int,
+    *,
+    dots: bool = False,
+    aloud: bool = False,
+    calls: bool = False,
 ) -> Task:
     """Makes a task: two numbers of `columns` random digits, and their sum with one digit more, first digit
     first. With `dots`, 2 * columns dots stand before it, which are given; `aloud`, every column's carry and
-    digit, which the model writes and is taught.
+    digit, which the model writes and is taught; if it `calls`, a call of a calculator and its result, which
+    the model is taught as all text.
 
     An answer is right where its sum is, whatever was written before.
     """
     filler = DOT * (2 * columns) if dots else ""
     terms = 2 * columns + 2  # characters of "first+second="
-    given, written = terms + len(filler), 2 * columns if aloud else 0
+    given = terms + len(filler)
+    written = 2 * columns if aloud else 3 * columns + 6 if calls else 0
     length = given + written + columns + 2  # the sum and the line break
     read = _step_sources(columns) if aloud else _sum_sources(columns)
+    signs = CALL + GIVEN_BACK if calls else ""
 
     def numbers(line: str) -> tuple[str, str]:
         return line[:columns], line[columns + 1 : terms - 1]
@@ -77,7 +101,9 @@ def long_addition(
         return f"{first + second:0{columns + 1}d}"
 
     def answer(line: str) -> str:
-        return (column_steps(*numbers(line)) if aloud else "") + total(line)
+        steps = column_steps(*numbers(line)) if aloud else ""
+        call = tool_call(*numbers(line)) + total(line).join(GIVEN_BACK) if calls else ""
+        return steps + call + total(line)
 
     def draw(draws: random.Random, _: int) -> str:
         asked = question(*("".join(draws.choices(TEN, k=columns)) for _ in range(2)))
@@ -100,14 +126,14 @@ def long_addition(
         name=name,
         title=title,
         rule=rule,
-        alphabet="".join(sorted({*TEN, PLUS, EQUALS, *filler, *(CARRIES if aloud else "")})),
+        alphabet="".join(sorted({*TEN, PLUS, EQUALS, *filler, *(CARRIES if aloud else ""), *signs})),
         length=length,
         given=given,
         entropies=(*[digit] * columns, 0.0, *[digit] * columns, *[0.0] * (length - terms + 1)),
         draw=draw,
         right=right,
         answer=answer,
-        sources=lambda line: read,
+        sources=None if calls else lambda line: read,
         form=f"two numbers below {10**columns:,} with a + between them",
         asks=asks,
         key=lambda line: PLUS.join(sorted(numbers(line))),
@@ -123,3 +149,6 @@ _ALL = (
     ),
 )
 LONG_ADDITIONS: dict[str, Task] = {task.name: task for task in _ALL}
+CALLING = long_addition(
+    "sum_called", "With a calculator", "Call a calculator, then write the sum.", COLUMNS, calls=True
+)

@@ -13,7 +13,7 @@ from engine.data.corpus import VALIDATION_SHARE, Corpus
 from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import CorpusError
 from studies.tasks.all import TASKS
-from studies.tasks.carries import LONG_ADDITIONS
+from studies.tasks.carries import CALLING, LONG_ADDITIONS
 from studies.tasks.parity import PARITIES
 from studies.tasks.problems import task_scores
 from studies.tasks.task import Task, problems
@@ -39,4 +39,6 @@ def from_task(task: Task, tokenizer: str = "char") -> Corpus:
     return Corpus(task.name, "".join(parts), letters, train, validation, task=task, solved=task_scores)
 
 
-MADE |= {name: partial(from_task, task) for name, task in (TASKS | PARITIES | LONG_ADDITIONS).items()}
+MADE |= {
+    task.name: partial(from_task, task) for task in (*(TASKS | PARITIES | LONG_ADDITIONS).values(), CALLING)
+}

@@ -48,6 +48,8 @@ PLACES = {
     "falls": "lab/ladder?ladder_view=scaling&ladder_flops=300000000000.0",
     "dots": "lab/after?after_view=aloud",
     "verified": "lab/after?after_view=aloud&aloud_mode=attempts",
+    "unrun": "lab/after?after_view=aloud&aloud_mode=tool",
+    "placed": "lab/after?after_view=benchmark",
     "mistake": "lab/faults?bugs_view=cost",
 }
 SEEN = re.compile(

@@ -1,4 +1,5 @@
-"""Which guess holds after pre-training: adapters, steps of a layer, exchanged answers, dots, beta, temperature."""
+"""Which guess holds after pre-training: adapters, steps of a layer, exchanged answers, dots, beta, temperature,
+a call that nobody runs, letters."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 from engine.model import build
+from studies.after.benchmark import MIXED, Scores, right_letters
 from studies.after.finetune import FinetuneRecipe, adapters
 from studies.after.preferences import PreferenceEvaluation
 from studies.circuits.examples_in_prompt import COUNTS, FewShot
@@ -15,6 +17,7 @@ from studies.circuits.in_context import Regression
 from studies.experiments import preference_runs
 from studies.experiments.lab_races import shipped
 from studies.experiments.thinking_aloud import CARRIES, DOTS, THINKING, accuracies
+from studies.experiments.tool_runs import ToolEvaluation
 from studies.guesses import after, reward
 from studies.tasks.attempts import COUNTS as ANSWERS
 from studies.tasks.attempts import Attempts
@@ -119,3 +122,43 @@ def test_another_temperature_solves_more_or_fewer_only_where_every_seed_says_so(
     expected = {"before": 0.75, "after": np.median(then), "single": 0.1, "single_after": 0.1}
     assert truth.numbers == pytest.approx(expected)
     assert after.verified(replace(verified_by(0.5), verifier=np.zeros((1, 7))), verified_by(0.5)) is None
+
+
+def marked_by_letter(at_mixed: int, at_a: int) -> Scores:
+    """So many right by letter with mixed right answers, of those whose letter is A first, and with all at A."""
+    letters = np.zeros((4, 20, 4))
+    for letter in range(4):
+        letters[letter, :, (letter + 1) % 4] = 0.5  # wrong
+    letters[0, :at_a, 0] = 1
+    others = np.flatnonzero(right_letters(MIXED))
+    at = np.flatnonzero(right_letters(MIXED) == 0)
+    for item in others[: at_mixed - int((at < at_a).sum())]:
+        letters[right_letters(MIXED)[item], item, right_letters(MIXED)[item]] = 1
+    return Scores(np.zeros((3, 20, 4)), np.zeros((20, 4)), letters, np.ones((20, 4)))
+
+
+@for_each("mixed, at_a, right", [
+    (5, 20, "nearly all"), (5, 18, "nearly all"), (15, 15, "same"), (10, 0, "nearly none"), (5, 10, None),
+])  # fmt: skip
+def test_the_mark_with_every_right_answer_at_a(mixed: int, at_a: int, right: str | None) -> None:
+    scores = marked_by_letter(mixed, at_a)
+    assert (scores.mark("letter"), scores.mark("letter", order="A")) == (mixed, at_a)
+    truth = after.placed(scores, "A")
+    assert (truth and truth.right) == right
+    if truth:
+        assert truth.numbers == {"before": mixed, "after": at_a}
+
+
+@for_each("made_up, right", [((1.0, 0.8, 0.9), "made"), ((0.1, 0.0, 0.0), "skips"), ((1.0, 0.1, 1.0), None)])
+def test_a_call_that_nobody_runs(made_up: tuple[float, ...], right: str | None) -> None:
+    shares = (0.8, 0.0, 0.1)
+    ends = [
+        ToolEvaluation(9, 1.0, made, (1.0, share, 0.0), (1.0, 1.0, 1.0))
+        for made, share in zip(made_up, shares, strict=True)
+    ]
+    truth = after.unrun(ends)
+    assert (truth and truth.right) == right
+    if truth:
+        assert truth.numbers == {"made_up": np.median(made_up), "low": 0.0, "high": 0.8}
+        assert "waits" in truth.offered
+    assert after.unrun([]) is None

@@ -1,5 +1,5 @@
 """The view "Chain of thought": a question, answered at once, after dots, or step by step; or often
-(best_of_n.py).
+(best_of_n.py), or with a calculator (tool_call.py).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.lab.after import best_of_n
+from pages.lab.after import best_of_n, tool_call
 from runs.state import RunView
 from studies.experiments.stored_races import Stored
 from studies.experiments.thinking_aloud import (
@@ -227,9 +227,9 @@ VIEW = View(
     needs_model=False,
     parts=Parts(
         "aloud_mode",
-        (PARITY, ADDITION, best_of_n.PART),
+        (PARITY, ADDITION, best_of_n.PART, tool_call.PART),
         label=TEXT["compute"],
         hint=TEXT["compute hint"],
-        line=(3, 6),
+        line=(4, 7),
     ),
 )

@@ -1,5 +1,5 @@
 """Backpropagation, and what comes after pre-training: fine-tuning, reward, learning from a prompt, chains of
-thought.
+thought, benchmarks.
 """
 
 from __future__ import annotations
@@ -539,6 +539,40 @@ def chain(rng: Random) -> Exercise:
     )
 
 
+# Benchmarks ---------------------------------------------------------------------------------------
+
+
+def answer_scores(rng: Random) -> Exercise:
+    tokens = rng.sample([1, 2, 3, 4, 5], 2)
+    whole = tuple(-rng.randint(4, 15) for _ in tokens)
+    alone = tuple(score - rng.choice([-2, -1, 1, 2, 3, 4, 5, 6]) for score in whole)
+    per_token = tuple(score / count for score, count in zip(whole, tokens, strict=True))
+    adds = tuple(score - other for score, other in zip(whole, alone, strict=True))
+    return Exercise(
+        f"Two answers to a question have {tokens[0]} and {tokens[1]} tokens, log-probability {shown(whole)}"
+        f" after the question, and {shown(alone)} without it. Give both scores per token, then both scores"
+        " for what the question adds (four numbers).",
+        Numbers(4, 2),
+        (*per_token, *adds),
+        (
+            "Per token: divide by the answer's tokens. What the question adds: subtract the log-probability"
+            " without it.",
+            f"{shown(per_token, 2)} and {shown(adds)}: **{shown((*per_token, *adds), 2)}**.",
+        ),
+        mistakes(
+            ((*whole, *adds), "The first two are whole answers. Divide by their tokens."),
+            ((*per_token, *(-score for score in adds)), "Subtract the score without the question."),
+            ((*adds, *per_token), "You swapped the two kinds of score."),
+            (
+                (*(s * n for s, n in zip(whole, tokens, strict=True)), *adds),
+                "You multiplied by the tokens. A mean divides.",
+            ),
+        ),
+        _view("benchmark"),
+        {"tokens": tokens, "whole": list(whole), "alone": list(alone)},
+    )
+
+
 TASKS = (
     ("logit-gradient", "Backpropagation: the logits", logit_gradient),
     ("matrix-gradient", "Backpropagation: a matrix", matrix_gradient),
@@ -557,4 +591,5 @@ TASKS = (
     ("column-carries", "Chain of thought: carries of a sum", column_carries),
     ("majority", "Best of n: a majority vote", majority),
     ("chain", "Chain of thought: all steps right", chain),
+    ("answer-scores", "Benchmark: scores of an answer", answer_scores),
 )

@@ -309,4 +309,7 @@ ANSWERS: dict[str, Callable[[G], Any]] = {
     "column-carries": column_carries,
     "majority": votes,
     "chain": lambda g: 100 * math.prod([g["percent"] / 100] * g["steps"]),
+    "answer-scores": lambda g: np.concatenate(
+        [np.divide(g["whole"], g["tokens"]), np.log(np.exp(g["whole"]) / np.exp(g["alone"]))]
+    ),
 }

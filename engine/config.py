@@ -14,7 +14,7 @@ Norm = Literal["layernorm", "rmsnorm", "dyt", "none"]
 Wiring = Literal["pre", "post", "parallel", "none"]
 Ffn = Literal["relu", "relu2", "gelu", "gelu_tanh", "swiglu", "geglu", "geglu_tanh", "none"]
 Position = Literal["none", "sinusoidal", "learned", "rope", "alibi", "t5"]
-Mixer = Literal["none", "mean", "similarity", "shared_qk", "attention"]
+Mixer = Literal["none", "mean", "similarity", "shared_qk", "attention", "sinks"]
 OutputHead = Literal["linear", "scaled", "masked", "none"]
 Pooling = Literal["first", "mean"]
 Precision = Literal["auto", "float32", "bfloat16"]
@@ -25,7 +25,8 @@ Objective = Literal["next_token", "masked"]
 
 GATED: tuple[Ffn, ...] = ("swiglu", "geglu", "geglu_tanh")
 BIASED: tuple[Norm, ...] = ("layernorm", "dyt")  # norms that may have a bias
-LEARNED_MIXERS: tuple[Mixer, ...] = ("shared_qk", "attention")
+GROUPED_MIXERS: tuple[Mixer, ...] = ("attention", "sinks")  # whose query heads may share keys and values
+LEARNED_MIXERS: tuple[Mixer, ...] = ("shared_qk", *GROUPED_MIXERS)
 MIN_BPE, MAX_BPE = 257, 65_536  # tokens of a bpe vocabulary: the 256 bytes and at least one merge
 
 
@@ -106,6 +107,7 @@ class ModelConfig(_Fields):
     score_scale: bool = True  # scores are divided by sqrt(d_head); T5 divides none
     causal: bool = True
     window: int = 0  # positions that a token looks back over, itself included (Mistral: 4,096); 0: all
+    global_every: int = 0  # every such layer has no window (Gemma 3: the 6th, gpt-oss: the 2nd); 0: none
     output_projection: bool = True
     tie_embeddings: bool = True
     attention_bias: bool = False
@@ -161,7 +163,7 @@ class ModelConfig(_Fields):
 _MODEL_RANGES: Ranges = {
     **dict.fromkeys(("vocab_size", "context", "d_model", "n_layers", "n_heads"), COUNT),
     **dict.fromkeys(("n_kv_heads", "d_head", "d_ff"), COUNT),
-    **dict.fromkeys(("window", "token_types"), (0, math.inf)),
+    **dict.fromkeys(("window", "global_every", "token_types"), (0, math.inf)),
     "norm_eps": SHARE,
     "dropout": (0.0, 0.95),
     "rope_theta": (1.0, 1e12),
@@ -185,6 +187,21 @@ class ResolvedConfig(ModelConfig):
         8
         """
         return round(self.rope_fraction * self.d_head)
+
+    @property
+    def windows(self) -> tuple[int, ...]:
+        """The window of each layer; 0 for one that attends to everything before.
+
+        >>> ModelConfig(n_layers=4, window=8, global_every=2).resolved().windows
+        (8, 0, 8, 0)
+        """
+        every = self.global_every or self.n_layers + 1
+        return tuple(0 if layer % every == 0 else self.window for layer in range(1, self.n_layers + 1))
+
+    @property
+    def widest_window(self) -> int:
+        """Positions that the layer which looks back farthest looks back over; 0: all."""
+        return 0 if 0 in self.windows else self.window
 
 
 @dataclass(frozen=True)
@@ -311,12 +328,12 @@ def _check_mixer(c: ResolvedConfig) -> None:
             c.n_kv_heads,
             f"must divide n_heads ({c.n_heads}): every key-value head serves the same number of query heads",
         )
-    if c.mixer != "attention" and c.n_kv_heads != c.n_heads:
+    if c.mixer not in GROUPED_MIXERS and c.n_kv_heads != c.n_heads:
         raise ConfigError(
             "n_kv_heads",
             c.n_kv_heads,
-            f"must equal n_heads ({c.n_heads}) for mixer {c.mixer!r}; only 'attention' has separate keys to"
-            " share",
+            f"must equal n_heads ({c.n_heads}) for mixer {c.mixer!r}; separate keys to share have only "
+            + ", ".join(GROUPED_MIXERS),
         )
     if c.qk_gain and not (c.qk_norm and c.mixer in LEARNED_MIXERS):
         raise ConfigError("qk_gain", True, "needs qk_norm, and a mixer with query and key matrices")

@@ -107,11 +107,18 @@ PARTS = (
         _is("causal", True),
     ),
     Control(
+        "global_every",
+        "Layers without a window",
+        "With a window: how often a layer has none and attends to everything. 0: never (Gemma 3: every 6th,"
+        " gpt-oss: every 2nd).",
+        matters=lambda values: bool(values["window"]),
+    ),
+    Control(
         "qk_norm",
         "QK-norm",
         "Normalises queries and keys to RMS 1 (length √d_head) before they are compared; this bounds the"
         " scores.",
-        matters=_is("mixer", "attention", "shared_qk"),
+        matters=_is("mixer", *LEARNED_MIXERS),
     ),
     Control(
         "qk_gain",
@@ -123,19 +130,19 @@ PARTS = (
         "score_scale",
         "Scaled scores",
         "Divides scores by √d_head. T5 does not.",
-        matters=_is("mixer", "attention", "shared_qk", "similarity"),
+        matters=_is("mixer", *LEARNED_MIXERS, "similarity"),
     ),
     Control(
         "output_projection",
         "Output projection",
         "The matrix W_O that mixes the heads.",
-        matters=_is("mixer", "attention", "shared_qk"),
+        matters=_is("mixer", *LEARNED_MIXERS),
     ),
     Control(
         "attention_bias",
         "Attention biases",
         "A bias for queries, keys, values and output.",
-        matters=_is("mixer", "attention", "shared_qk"),
+        matters=_is("mixer", *LEARNED_MIXERS),
     ),
     Control(
         "output_bias",

@@ -25,6 +25,7 @@ class Mixer(nn.Module):
     """Moves information between positions. HeadMixer is one to begin from."""
 
     present: ClassVar[bool] = True
+    window: int = 0  # of this layer, where another has another; one for all is in the mask
     cacheable: ClassVar[bool] = True  # under the causal mask, later tokens change nothing written before them
 
     def __init__(self, config: ResolvedConfig) -> None:
@@ -94,9 +95,14 @@ class HeadMixer(Mixer):
 
     def masked(self, scores: Tensor, mask: Tensor | None) -> Tensor:
         """Adds the mask, (query, key) or with padding (batch, 1, query, key), to scores (batch, head, query,
-        key): -inf where nothing may be seen.
+        key): -inf where nothing may be seen. So does a window that this layer has and others have not.
         """
-        return scores if mask is None else scores + mask
+        if mask is None:
+            return scores
+        length, keys = scores.shape[-2:]
+        if 0 < self.window < keys:
+            mask = mask + window_mask(length, scores, self.window, keys - length)
+        return scores + mask
 
     def weights(self, masked: Tensor, mask: Tensor | None = None) -> Tensor:
         """Turns masked scores (..., query, key) into attention weights, whose rows sum to 1. `mask` is
@@ -215,6 +221,24 @@ class Attention(HeadMixer):
         kv = F.linear(memory, w_kv, b_kv).unflatten(-1, (-1, self.d_head))  # (batch, key, 2 kv_head, d_head)
         k, v = kv.split([self.n_kv_heads, self.n_kv_heads], dim=2)
         return q, k, v
+
+
+class Sinks(Attention):
+    """Attention whose softmax has one score more for each head, learned and of no token: the weight that it
+    takes is given to nothing, so that a head may rest without attending to the first token (Xiao et al. 2023;
+    gpt-oss, OpenAI 2025).
+    """
+
+    initial_values: ClassVar[InitialValues] = {**Attention.initial_values, "sink": 0.0}
+
+    def __init__(self, config: ResolvedConfig) -> None:
+        super().__init__(config)
+        self.sink = nn.Parameter(torch.empty(self.n_heads))
+
+    def weights(self, masked: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Turns masked scores (batch, head, query, key) into weights whose rows sum to less than 1."""
+        sink = self.sink.to(masked.dtype)[:, None, None].expand(*masked.shape[:-1], 1)
+        return torch.cat((masked, sink), -1).softmax(-1)[..., :-1]
 
 
 class SharedQK(HeadMixer):

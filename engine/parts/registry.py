@@ -146,6 +146,7 @@ MIXERS: dict[str, type[Mixer]] = {
     "similarity": attention.Similarity,
     "shared_qk": attention.SharedQK,
     "attention": attention.Attention,
+    "sinks": attention.Sinks,
 }
 FEEDFORWARDS: dict[str, type[FeedForward]] = {
     "relu": feedforward.Relu,

@@ -59,6 +59,8 @@ RICH = [  # every part at once with all that it may have
     Case("part rope", dict(position="rope", rope_fraction=0.5, wiring="parallel")),
     Case("no w_o", dict(output_projection=False, position="t5")),
     Case("window", dict(window=3, position="alibi")),
+    Case("windows by layer", dict(window=3, global_every=2, position="rope", n_kv_heads=2)),
+    Case("gpt-oss", dict(mixer="sinks", window=3, global_every=2, position="rope", attention_bias=True)),
     Case("qwen3", dict(position="rope", norm="rmsnorm", qk_norm=True, qk_gain=True, n_kv_heads=2)),
     Case("gain of shared keys", dict(mixer="shared_qk", qk_norm=True, qk_gain=True)),
     Case("gemma", dict(position="rope", norm="rmsnorm", ffn="geglu_tanh", embedding_scale=True)),

@@ -41,6 +41,7 @@ LIMITS = SLIDERS | {
     "vocab_size": (1, 2_000_000, 1000),
     "context": (1, 10_000_000, 128),
     "window": (0, 10_000_000, 128),
+    "global_every": (0, 128, 1),
     "d_head": (0, 4096, 8),
     "d_ff": (0, 1_000_000, 64),
     "token_types": (0, 1000, 1),
@@ -65,6 +66,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Input and output": ("token_types", "output_head", "pooler", "pooling"),
     "Without parameters": (
         "window",
+        "global_every",
         "embedding_scale",
         "score_scale",
         "rope_theta",

@@ -205,6 +205,28 @@ class AttentionCard(HeadMixerCard):
         }
 
 
+class SinksCard(AttentionCard):
+    title: ClassVar[str] = "Attention with sinks"
+    sentence: ClassVar[str] = (
+        "Attention in which each head has one more score, learned and of no token: what weight it takes is"
+        " given to nothing."
+    )
+
+    @classmethod
+    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
+        return (*super().tensors(config), Weight("sinks s", ("n_heads",)))
+
+    @classmethod
+    def saved(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
+        """The pattern has a column for the sink."""
+        return super().saved(config, run) + SavedForBackward(internal=config.n_heads)
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        latex = r"A_{ij} = \frac{e^{m_{ij}}}{e^{s_h} + \sum_{j'} e^{m_{ij'}}}"
+        return super().formulas(config) | {"pattern": (latex, "softmax over key and the head's sink s")}
+
+
 class SharedQKCard(HeadMixerCard):
     title: ClassVar[str] = "Attention, Q = K"
     sentence: ClassVar[str] = (

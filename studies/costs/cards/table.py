@@ -26,6 +26,7 @@ CARDS: dict[type, Any] = {
     attention.Mixer: mixer_cards.MixerCard,
     attention.HeadMixer: mixer_cards.HeadMixerCard,
     attention.Attention: mixer_cards.AttentionCard,
+    attention.Sinks: mixer_cards.SinksCard,
     attention.SharedQK: mixer_cards.SharedQKCard,
     attention.Similarity: mixer_cards.SimilarityCard,
     attention.Mean: mixer_cards.MeanCard,

@@ -27,8 +27,8 @@ COVERED = {
 FREE = {
     "vocab_size", "context", "d_model", "n_layers", "n_heads", "n_kv_heads", "d_head", "d_ff", "norm_eps",
     "rope_theta", "rope_fraction", "qk_norm", "qk_gain", "score_scale", "embedding_scale", "embedding_norm",
-    "token_types", "pooler", "pooling", "causal", "window", "output_projection", "tie_embeddings",
-    "attention_bias", "output_bias", "ffn_bias", "norm_gain", "norm_bias", "dropout",
+    "token_types", "pooler", "pooling", "causal", "window", "global_every", "output_projection",
+    "tie_embeddings", "attention_bias", "output_bias", "ffn_bias", "norm_gain", "norm_bias", "dropout",
 }  # fmt: skip
 
 
@@ -98,13 +98,18 @@ def forward(
     if c.embedding_norm:
         x = norm(x, part(w, "norm_embed."), c, choices)
     for i in range(c.n_layers):
-        x = block(x, part(w, f"blocks.{i}."), c, choices, bias, within(keep, f"blocks.{i}."))
+        x = block(x, part(w, f"blocks.{i}."), of_layer(c, i), choices, bias, within(keep, f"blocks.{i}."))
     if c.wiring != "post":  # there the last block ended with a norm
         x = norm(x, part(w, "norm_final."), c, choices)
     x = keep("norm_final", x)
     if c.output_head != "none":
         output(x, part(w, "output."), w["embedding" if c.tie_embeddings else "unembedding"], c, choices, keep)
     return states
+
+
+def of_layer(c: ResolvedConfig, i: int) -> ResolvedConfig:
+    """Returns the same without a window where layer i has none (Gemma team 2025, section 2)."""
+    return replace(c, window=0) if c.global_every and i % c.global_every == c.global_every - 1 else c
 
 
 def block(

@@ -82,7 +82,9 @@ def _llama_config(facts: Facts, **rest: Any) -> ModelConfig:
     """`rest` is what a family has otherwise than LLaMA."""
     if "ffn" not in rest:
         refuse(facts, hidden_act="silu")
-    refuse(facts, use_sliding_window=False, use_bidirectional_attention=False)
+    refuse(facts, use_bidirectional_attention=False)
+    if "window" not in rest:
+        refuse(facts, use_sliding_window=False)
     if odd := [kind for kind in _kinds(facts) if kind not in ("full_attention", "sliding_attention")]:
         raise PretrainedError(f"it has layers of type {odd[0]!r}; only attention layers are supported")
     rope, heads = rotations(facts), whole(facts, "num_attention_heads")
@@ -123,19 +125,31 @@ def _mistral_config(facts: Facts) -> ModelConfig:
 
 
 def _qwen2_config(facts: Facts) -> ModelConfig:
-    _no_windows(facts)
-    return _llama_config(facts, attention_bias=True, output_bias=False)
+    return _llama_config(facts, attention_bias=True, output_bias=False, **_windows(facts))
 
 
 def _qwen3_config(facts: Facts) -> ModelConfig:
-    _no_windows(facts)
     d_head = optional(facts, "head_dim") or 128
-    return _llama_config(facts, d_head=d_head, qk_norm=True, qk_gain=True)
+    return _llama_config(facts, d_head=d_head, qk_norm=True, qk_gain=True, **_windows(facts))
 
 
-def _no_windows(facts: Facts) -> None:
-    if "sliding_attention" in _kinds(facts):
-        raise PretrainedError("only some of its layers use a sliding window; that is not supported")
+def _windows(facts: Facts) -> dict[str, int]:
+    """Returns the window and after how many layers one has none; nothing where no layer has one. Raises
+    PretrainedError for layers in another order.
+    """
+    kinds = _kinds(facts)
+    if "sliding_attention" not in kinds:
+        return {}
+    every = kinds.index("full_attention") + 1 if "full_attention" in kinds else 0
+    whole_ones = [kind == "full_attention" for kind in kinds]
+    if len(kinds) != whole(facts, "num_hidden_layers") or whole_ones != [
+        every > 0 and (layer + 1) % every == 0 for layer in range(len(kinds))
+    ]:
+        raise PretrainedError(
+            "its layers with a sliding window are in an order that is not supported: one without must come"
+            " at equal intervals, the last of each"
+        )
+    return {"window": whole(facts, "sliding_window"), "global_every": every}
 
 
 def _gemma_config(facts: Facts) -> ModelConfig:

@@ -60,6 +60,17 @@ def _qwen2(rng: random.Random) -> Values:
     return values | {"hidden_size": values["num_attention_heads"] * rng.choice([4, 6])}
 
 
+def _windowed(rng: random.Random) -> Values:
+    layers, every = rng.choice([3, 4]), rng.choice([2, 3, 9])
+    kinds = ["full" if (i + 1) % every == 0 else "sliding" for i in range(layers)]
+    return _llama(rng) | {
+        "num_hidden_layers": layers,
+        "layer_types": [f"{kind}_attention" for kind in kinds],
+        "use_sliding_window": True,
+        "sliding_window": rng.choice([1, 5, 12]),
+    }
+
+
 def _neox(rng: random.Random) -> Values:
     heads = rng.choice([1, 3, 5])
     d_head, share = rng.choice([(8, 0.25), (12, 0.5), (6, 1.0), (10, 0.25), (14, 0.6)])
@@ -108,6 +119,7 @@ KINDS: dict[str, tuple[str, str, Callable[[random.Random], Values]]] = {
     ),
     "qwen2": ("Qwen2Config", "Qwen2ForCausalLM", _qwen2),
     "qwen3": ("Qwen3Config", "Qwen3ForCausalLM", lambda rng: _biased(rng, "attention_bias")),
+    "qwen3, windows": ("Qwen3Config", "Qwen3ForCausalLM", _windowed),
     "gemma": (
         "GemmaConfig",
         "GemmaForCausalLM",

@@ -193,6 +193,8 @@ def test_in_several_files(name: str, tmp_path: Path) -> None:
     ("llama", {"head_dim": 2**28}, "are accepted"),
     ("qwen2", {"layer_types": ["full_attention", "sliding_attention"]}, "sliding window"),
     ("qwen3", {"use_sliding_window": True}, "use_sliding_window is True"),
+    ("qwen3, windows", {"sliding_window": None}, "sliding_window"),
+    ("qwen3, windows", {"layer_types": ["sliding_attention", "full_attention"] * 40}, "not supported"),
     ("qwen3", {"layer_types": "full_attention"}, "must be a list"),
     ("qwen3", {"layer_types": ["linear_attention"]}, "type 'linear_attention'"),
     ("gemma", {"hidden_act": "silu"}, "hidden_act is 'silu'"),

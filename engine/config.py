@@ -14,7 +14,7 @@ Norm = Literal["layernorm", "rmsnorm", "dyt", "none"]
 Wiring = Literal["pre", "post", "parallel", "none"]
 Ffn = Literal["relu", "relu2", "gelu", "gelu_tanh", "swiglu", "geglu", "geglu_tanh", "none"]
 Position = Literal["none", "sinusoidal", "learned", "rope", "alibi", "t5"]
-Mixer = Literal["none", "mean", "similarity", "shared_qk", "attention", "sinks"]
+Mixer = Literal["none", "mean", "similarity", "shared_qk", "attention", "sinks", "mla"]
 OutputHead = Literal["linear", "scaled", "masked", "none"]
 Pooling = Literal["first", "mean"]
 Precision = Literal["auto", "float32", "bfloat16"]
@@ -26,7 +26,7 @@ Objective = Literal["next_token", "masked"]
 GATED: tuple[Ffn, ...] = ("swiglu", "geglu", "geglu_tanh")
 BIASED: tuple[Norm, ...] = ("layernorm", "dyt")  # norms that may have a bias
 GROUPED_MIXERS: tuple[Mixer, ...] = ("attention", "sinks")  # whose query heads may share keys and values
-LEARNED_MIXERS: tuple[Mixer, ...] = ("shared_qk", *GROUPED_MIXERS)
+LEARNED_MIXERS: tuple[Mixer, ...] = ("shared_qk", *GROUPED_MIXERS, "mla")
 MIN_BPE, MAX_BPE = 257, 65_536  # tokens of a bpe vocabulary: the 256 bytes and at least one merge
 
 
@@ -102,6 +102,9 @@ class ModelConfig(_Fields):
     rope_theta: float = 10_000.0
     rope_fraction: float = 1.0  # share of a head's dimensions that RoPE turns; Pythia: the first quarter
     mixer: Mixer = "attention"
+    d_latent: int = 0  # of mla: numbers that keys and values are made of (DeepSeek-V3: 512); 0: 4 d_head
+    d_rotated: int = 0  # ... dimensions beside d_head that positions turn (64); 0: half of d_head
+    d_query: int = 0  # ... numbers that queries are made of (1,536); 0: of x itself
     qk_norm: bool = False
     qk_gain: bool = False  # with qk_norm: a learned gain for each dimension of a head (Qwen3)
     score_scale: bool = True  # scores are divided by sqrt(d_head); T5 divides none
@@ -135,6 +138,9 @@ class ModelConfig(_Fields):
         if self.d_ff is None:
             plain = 4 * self.d_model
             values["d_ff"] = gated_width(plain) if self.ffn in GATED else plain
+        if self.mixer == "mla":
+            values["d_latent"] = self.d_latent or 4 * values["d_head"]
+            values["d_rotated"] = self.d_rotated or max(2, values["d_head"] // 4 * 2)
         return ResolvedConfig(**values)
 
     def validate(self) -> Self:
@@ -164,6 +170,7 @@ _MODEL_RANGES: Ranges = {
     **dict.fromkeys(("vocab_size", "context", "d_model", "n_layers", "n_heads"), COUNT),
     **dict.fromkeys(("n_kv_heads", "d_head", "d_ff"), COUNT),
     **dict.fromkeys(("window", "global_every", "token_types"), (0, math.inf)),
+    **dict.fromkeys(("d_latent", "d_rotated", "d_query"), (0, math.inf)),
     "norm_eps": SHARE,
     "dropout": (0.0, 0.95),
     "rope_theta": (1.0, 1e12),
@@ -186,7 +193,16 @@ class ResolvedConfig(ModelConfig):
         >>> ModelConfig(rope_fraction=0.25).resolved().d_rotary
         8
         """
-        return round(self.rope_fraction * self.d_head)
+        return self.d_rotated if self.mixer == "mla" else round(self.rope_fraction * self.d_head)
+
+    @property
+    def cache_shape(self) -> tuple[int, int, int]:
+        """Tensors that are cached in a layer, their heads, and the numbers of each for a token."""
+        return (
+            (1, 1, self.d_rotated + self.d_latent)
+            if self.mixer == "mla"
+            else (2, self.n_kv_heads, self.d_head)
+        )
 
     @property
     def windows(self) -> tuple[int, ...]:
@@ -350,7 +366,11 @@ def _check_mixer(c: ResolvedConfig) -> None:
             f"must be d_model / n_heads = {wanted} {why}: the heads' outputs go back into the stream as"
             " they are",
         )
-    if c.position == "rope" and c.mixer != "none" and c.d_head % 2:
+    if c.mixer == "mla" and c.qk_norm:
+        raise ConfigError("qk_norm", True, "must be False for mla, which norms what keys are made of")
+    if c.mixer == "mla" and c.position == "rope" and c.d_rotated % 2:
+        raise ConfigError("d_rotated", c.d_rotated, "must be even for RoPE: it rotates pairs of dimensions")
+    if c.position == "rope" and c.mixer not in ("none", "mla") and c.d_head % 2:
         raise ConfigError("d_head", c.d_head, "must be even for RoPE: it rotates pairs of dimensions")
     if c.position == "rope" and c.mixer != "none" and (c.d_rotary < 2 or c.d_rotary % 2):
         what = f"makes RoPE rotate {c.d_rotary} of a head's {c.d_head} dimensions"

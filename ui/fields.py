@@ -93,6 +93,22 @@ PARTS = (
     Control(
         "mixer", "Mixer", "How tokens exchange information: not at all, by averages, or by full attention."
     ),
+    *(
+        Control(field, label, text, 8, _is("mixer", "mla"))
+        for field, label, text in (
+            (
+                "d_latent",
+                "Latent width",
+                "MLA: the vector that keys and values are made of. 0: 4 head widths.",
+            ),
+            (
+                "d_rotated",
+                "Rotated width",
+                "MLA: dimensions beside the head's that RoPE rotates. 0: half of it.",
+            ),
+            ("d_query", "Query width", "MLA: the vector that queries are made of. 0: the stream itself."),
+        )
+    ),
     Control(
         "causal",
         "Causal mask",

@@ -79,13 +79,18 @@ class HeadMixer(Mixer):
         v = probe("v", v.transpose(1, 2))
         q, k = hooks.rotate(self.normed(q, self.q_gain), self.normed(k, self.k_gain))
         q, k = probe("q_rot", q), probe("k_rot", k)
-        k, v = context.extend(k, v)  # with those of earlier positions, computed before
+        # with those of earlier positions, computed before
+        k, v = self.extended(k, v, x if context.memory is None else context.memory, context)
         scores = probe("scores", hooks.bias(self.scores(q, k)))  # (batch, head, query, key)
         masked = probe("masked_scores", self.masked(scores, mask))
         pattern = probe("pattern", self.weights(masked, mask))
         pattern = F.dropout(pattern, self.dropout, self.training)
         z = probe("z", self.weighted_sum(pattern, v))  # (batch, head, query, d_head)
         return probe("attn_out", F.dropout(self.output(self.merged(z)), self.dropout, self.training))
+
+    def extended(self, k: Tensor, v: Tensor, x: Tensor, context: PassContext) -> tuple[Tensor, Tensor]:
+        """Returns keys and values (batch, kv_head, key, d_head), which were made of x, with those cached."""
+        return context.extend(k, v)
 
     def normed(self, x: Tensor, gain: Tensor | None = None) -> Tensor:
         """Scales queries or keys (..., d_head) before the rotation: with `qk_norm` to length sqrt(d_head),

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from engine.additions import import_additions
 from engine.config import ResolvedConfig
 from engine.errors import ConfigError
-from engine.parts import attention, blocks, feedforward, norms, output, positions
+from engine.parts import attention, blocks, feedforward, latent, norms, output, positions
 from engine.parts.attention import Mixer, causal_mask, decoder_masks
 from engine.parts.blocks import Block, DecoderBlock, PassContext, each_block
 from engine.parts.feedforward import FeedForward
@@ -147,6 +147,7 @@ MIXERS: dict[str, type[Mixer]] = {
     "shared_qk": attention.SharedQK,
     "attention": attention.Attention,
     "sinks": attention.Sinks,
+    "mla": latent.LatentAttention,
 }
 FEEDFORWARDS: dict[str, type[FeedForward]] = {
     "relu": feedforward.Relu,

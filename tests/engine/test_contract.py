@@ -60,6 +60,7 @@ RICH = [  # every part at once with all that it may have
     Case("no w_o", dict(output_projection=False, position="t5")),
     Case("window", dict(window=3, position="alibi")),
     Case("windows by layer", dict(window=3, global_every=2, position="rope", n_kv_heads=2)),
+    Case("mla", dict(mixer="mla", position="rope", d_latent=6, d_rotated=4, d_query=5, attention_bias=True)),
     Case("gpt-oss", dict(mixer="sinks", window=3, global_every=2, position="rope", attention_bias=True)),
     Case("qwen3", dict(position="rope", norm="rmsnorm", qk_norm=True, qk_gain=True, n_kv_heads=2)),
     Case("gain of shared keys", dict(mixer="shared_qk", qk_norm=True, qk_gain=True)),

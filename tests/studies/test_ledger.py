@@ -75,7 +75,7 @@ def legal(draw: st.DrawFn) -> ModelConfig:
     except ConfigError as error:
         repaired = replace(
             config, norm_bias=False, window=0, n_kv_heads=None, d_head=None, d_model=8, rope_fraction=1.0,
-            qk_gain=False, embedding_norm=False,
+            qk_gain=False, embedding_norm=False, qk_norm=config.qk_norm and config.mixer != "mla", d_rotated=0,
         )  # fmt: skip
         two = error.field == "d_head" or config.position == "rope"
         return (replace(repaired, n_heads=2) if two else repaired).validate()
@@ -225,6 +225,8 @@ VARIANTS: list[dict[str, Any]] = [
     {"wiring": "parallel", "norm": "rmsnorm"}, {"wiring": "parallel", "norm": "none"},
     {"wiring": "post", "norm": "rmsnorm", "norm_gain": False, "causal": False},
     {"window": 8, "position": "alibi"}, {"window": 8, "global_every": 2, "position": "rope", "n_kv_heads": 2},
+    {"mixer": "mla", "position": "rope"}, {"mixer": "mla", "d_query": 20, "attention_bias": True},
+    {"mixer": "mla", "d_latent": 10, "d_rotated": 4, "output_projection": False},
     {"mixer": "sinks", "position": "rope", "n_kv_heads": 2, "attention_bias": True},
     {"qk_norm": True, "qk_gain": True, "position": "rope", "n_kv_heads": 2},
     {"mixer": "shared_qk", "qk_norm": True, "qk_gain": True},

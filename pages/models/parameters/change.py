@@ -42,13 +42,28 @@ LIMITS = SLIDERS | {
     "context": (1, 10_000_000, 128),
     "window": (0, 10_000_000, 128),
     "global_every": (0, 128, 1),
+    "d_latent": (0, 16_384, 64),
+    "d_rotated": (0, 4096, 2),
+    "d_query": (0, 16_384, 64),
     "d_head": (0, 4096, 8),
     "d_ff": (0, 1_000_000, 64),
     "token_types": (0, 1000, 1),
 }
 VOCAB = Control("vocab_size", TEXT["vocabulary"], TEXT["vocabulary hint"], 1000)
 GROUPS: dict[str, tuple[str, ...]] = {
-    "Sizes": ("n_layers", "d_model", "n_heads", "n_kv_heads", "vocab_size", "context", "d_head", "d_ff"),
+    "Sizes": (
+        "n_layers",
+        "d_model",
+        "n_heads",
+        "n_kv_heads",
+        "vocab_size",
+        "context",
+        "d_head",
+        "d_ff",
+        "d_latent",
+        "d_rotated",
+        "d_query",
+    ),
     "Parts": ("position", "mixer", "wiring", "norm", "ffn"),
     "Switches": (
         "tie_embeddings",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, overload
 
-from engine.parts import attention, blocks, feedforward, norms, output, positions
+from engine.parts import attention, blocks, feedforward, latent, norms, output, positions
 from studies.costs.cards import blocks as block_cards
 from studies.costs.cards import feedforward as feedforward_cards
 from studies.costs.cards import mixers as mixer_cards
@@ -27,6 +27,7 @@ CARDS: dict[type, Any] = {
     attention.HeadMixer: mixer_cards.HeadMixerCard,
     attention.Attention: mixer_cards.AttentionCard,
     attention.Sinks: mixer_cards.SinksCard,
+    latent.LatentAttention: mixer_cards.LatentCard,
     attention.SharedQK: mixer_cards.SharedQKCard,
     attention.Similarity: mixer_cards.SimilarityCard,
     attention.Mean: mixer_cards.MeanCard,

@@ -16,7 +16,7 @@ from studies.lab.reference.position_schemes import hidden, position_bias, sines,
 Keep = Callable[[str, Tensor], Tensor]
 # Field -> its values that are written down here. Not the registry's: nothing of the engine computes here.
 COVERED = {
-    "mixer": ("attention", "none"),
+    "mixer": ("attention", "none", "sinks", "mla"),
     "wiring": ("pre", "post", "parallel"),
     "norm": ("layernorm", "rmsnorm", "dyt", "none"),
     "position": ("none", "sinusoidal", "learned", "rope", "alibi", "t5"),
@@ -25,10 +25,11 @@ COVERED = {
 }
 # Fields that may have any value. A pooler is none that is written down here: no logit depends on it.
 FREE = {
-    "vocab_size", "context", "d_model", "n_layers", "n_heads", "n_kv_heads", "d_head", "d_ff", "norm_eps",
-    "rope_theta", "rope_fraction", "qk_norm", "qk_gain", "score_scale", "embedding_scale", "embedding_norm",
-    "token_types", "pooler", "pooling", "causal", "window", "global_every", "output_projection",
-    "tie_embeddings", "attention_bias", "output_bias", "ffn_bias", "norm_gain", "norm_bias", "dropout",
+    "vocab_size", "context", "d_model", "n_layers", "n_heads", "n_kv_heads", "d_head", "d_ff",
+    "norm_eps", "rope_theta", "rope_fraction", "qk_norm", "qk_gain", "score_scale", "embedding_scale",
+    "embedding_norm", "token_types", "pooler", "pooling", "causal", "window", "global_every",
+    "output_projection", "d_latent", "d_rotated", "d_query", "tie_embeddings", "attention_bias",
+    "output_bias", "ffn_bias", "norm_gain", "norm_bias", "dropout",
 }  # fmt: skip
 
 
@@ -168,12 +169,8 @@ def attention(
     x: Tensor, w: Mapping[str, Tensor], c: ResolvedConfig, choices: Choices, bias: Tensor, keep: Keep
 ) -> Tensor:
     """Returns softmax(q k^T / sqrt(d_head) + bias) v, head by head (Vaswani et al. 2017, 3.2)."""
-    counts = (c.n_heads, c.n_kv_heads, c.n_kv_heads)
-    rows = (x @ w["w_qkv.weight"].T + w.get("w_qkv.bias", 0)).split([n * c.d_head for n in counts], -1)
-    q, k, v = (  # each (head, position, d_head)
-        keep(name, part.unflatten(-1, (n, c.d_head)).transpose(0, 1))
-        for name, part, n in zip("qkv", rows, counts, strict=True)
-    )
+    rows = latent(x, w, c) if c.mixer == "mla" else projected(x, w, c)
+    q, k, v = (keep(name, part.transpose(0, 1)) for name, part in zip("qkv", rows, strict=True))
     if c.qk_norm:  # Henry et al. 2020
         q, k = (y / torch.sqrt((y**2).mean(-1, keepdim=True) + choices.eps(c.norm_eps)) for y in (q, k))
         q, k = q * w.get("q_gain", 1), k * w.get("k_gain", 1)
@@ -182,14 +179,42 @@ def attention(
         q, k = (torch.cat([choices.turn(y[..., :n], c.rope_theta), y[..., n:]], -1) for y in (q, k))
     q, k = keep("q_rot", q), keep("k_rot", k)
     k, v = (choices.share(y, c.n_heads // c.n_kv_heads) for y in (k, v))
-    scale = choices.scale(c.d_head) if c.score_scale else 1.0  # T5 divides none
+    scale = choices.scale(q.shape[-1]) if c.score_scale else 1.0  # T5 divides none
     scores = torch.einsum("hqd,hkd->hqk", q, k) * scale + bias
-    pattern = torch.softmax(keep("scores", scores).masked_fill(hidden(c, len(x)), -math.inf), -1)
+    scores = keep("scores", scores).masked_fill(hidden(c, len(x)), -math.inf)
+    if c.mixer == "sinks":  # a score more for each head, of nothing (OpenAI 2025)
+        scores = torch.cat([scores, w["sink"][:, None, None].expand(-1, len(x), 1)], -1)
+    pattern = torch.softmax(scores, -1)[..., : len(x)]
     z = keep("z", torch.einsum("hqk,hkd->hqd", keep("pattern", pattern), v))
     out = z.transpose(0, 1).flatten(1)  # (position, head * d_head)
     if c.output_projection:
         out = out @ choices.matrix(w["w_o.weight"]) + w.get("w_o.bias", 0)
     return keep("attn_out", out)
+
+
+def projected(x: Tensor, w: Mapping[str, Tensor], c: ResolvedConfig) -> tuple[Tensor, ...]:
+    """Returns q, k and v, each (position, head, d_head)."""
+    counts = (c.n_heads, c.n_kv_heads, c.n_kv_heads)
+    rows = (x @ w["w_qkv.weight"].T + w.get("w_qkv.bias", 0)).split([n * c.d_head for n in counts], -1)
+    return tuple(part.unflatten(-1, (n, c.d_head)) for part, n in zip(rows, counts, strict=True))
+
+
+def latent(x: Tensor, w: Mapping[str, Tensor], c: ResolvedConfig) -> tuple[Tensor, ...]:
+    """Returns the same of multi-head latent attention (DeepSeek-AI 2024, 2.1.2): q and k (position, head,
+    d_rotated + d_head), the part that RoPE turns first.
+    """
+
+    def compressed(x: Tensor, gain: Tensor) -> Tensor:
+        return x / torch.sqrt((x**2).mean(-1, keepdim=True) + 1e-6) * gain
+
+    down = x @ w["w_dkv.weight"].T + w.get("w_dkv.bias", 0)
+    kv = compressed(down[:, : c.d_latent], w["latent_gain"]) @ w["w_ukv.weight"].T
+    kv = kv.unflatten(-1, (c.n_heads, 2 * c.d_head))  # (position, head, key and value)
+    alike = down[:, None, c.d_latent :].expand(-1, c.n_heads, -1)
+    if c.d_query:
+        x = compressed(x @ w["w_dq.weight"].T + w.get("w_dq.bias", 0), w["query_gain"])
+    q = (x @ w["w_q.weight"].T).unflatten(-1, (c.n_heads, -1))
+    return q, torch.cat([alike, kv[..., : c.d_head]], -1), kv[..., c.d_head :]
 
 
 def feedforward(

@@ -1,4 +1,4 @@
-"""Families of decoders in Hugging Face's layout: GPT-2, LLaMA and its kin, GPT-NeoX, BLOOM."""
+"""Families of decoders in Hugging Face's layout: GPT-2, LLaMA and its kin, DeepSeek-V3, GPT-NeoX, BLOOM."""
 
 from __future__ import annotations
 
@@ -24,7 +24,14 @@ from studies.weights.pretrained.family import (
     untied_output,
     whole,
 )
-from studies.weights.pretrained.weights import by_head, offset_gain, piece, transposed
+from studies.weights.pretrained.weights import (
+    by_head,
+    offset_gain,
+    piece,
+    transposed,
+    turned_apart,
+    turned_first,
+)
 
 # GPT-2 ------------------------------------------------------------------------------------------
 
@@ -202,6 +209,51 @@ def _gemma_pieces(config: ModelConfig) -> Pieces:
     return _llama_pieces(config, change=offset_gain)
 
 
+# DeepSeek-V3 ------------------------------------------------------------------------------------
+
+
+def _deepseek_config(facts: Facts) -> ModelConfig:
+    refuse(facts, rope_interleave=True)
+    layers, d_head = whole(facts, "num_hidden_layers"), whole(facts, "qk_nope_head_dim", 128)
+    if whole(facts, "v_head_dim", 128) != d_head:
+        raise PretrainedError(
+            "its values are not as wide as its keys before positions; that is not supported"
+        )
+    if whole(facts, "first_k_dense_replace", 3) < layers:
+        raise PretrainedError("it has layers of experts; only dense ones are supported here")
+    return _llama_config(
+        facts,
+        mixer="mla",
+        n_kv_heads=None,
+        d_head=d_head,
+        d_latent=whole(facts, "kv_lora_rank", 512),
+        d_rotated=whole(facts, "qk_rope_head_dim", 64),
+        d_query=optional(facts, "q_lora_rank") or 0,
+    )
+
+
+def _deepseek_pieces(config: ModelConfig) -> Pieces:
+    """Rows of queries are turned ones first here, and pairs that are turned together lie half apart."""
+    c = config.resolved()
+
+    def block(i: int) -> Pieces:
+        at = f"layers.{i}.self_attn"
+        queries = turned_first(c.n_heads, c.d_rotated)
+        latent = turned_apart(c.d_rotated)
+        result = both("mixer.w_dkv", f"{at}.kv_a_proj_with_mqa", c.attention_bias, change=latent)
+        result["mixer.latent_gain"] = piece(f"{at}.kv_a_layernorm.weight")
+        result["mixer.w_ukv.weight"] = piece(f"{at}.kv_b_proj.weight")
+        if c.d_query:
+            result |= both("mixer.w_dq", f"{at}.q_a_proj", c.attention_bias)
+            result["mixer.query_gain"] = piece(f"{at}.q_a_layernorm.weight")
+        name = "q_b_proj" if c.d_query else "q_proj"
+        result["mixer.w_q.weight"] = piece(f"{at}.{name}.weight", change=queries)
+        return result
+
+    plain = {name: each for name, each in _llama_pieces(config).items() if ".w_qkv." not in name}
+    return plain | blocks(config, block)
+
+
 # GPT-NeoX (Pythia) ------------------------------------------------------------------------------
 
 
@@ -302,6 +354,7 @@ DECODERS: dict[str, Family[ModelConfig]] = {
     "mistral": Family(_mistral_config, _llama_pieces, _llama_ignored, head=LLAMA_HEAD),
     "qwen2": Family(_qwen2_config, _llama_pieces, _llama_ignored, head=LLAMA_HEAD),
     "qwen3": Family(_qwen3_config, _llama_pieces, _llama_ignored, head=LLAMA_HEAD),
+    "deepseek_v3": Family(_deepseek_config, _deepseek_pieces, _llama_ignored, head=LLAMA_HEAD),
     "gemma": Family(_gemma_config, _gemma_pieces, _llama_ignored, head=LLAMA_HEAD),
     "gpt_neox": Family(
         _neox_config, _neox_pieces, _neox_ignored, head=("embed_out.weight", "embed_in.weight")

@@ -60,3 +60,28 @@ def by_head(n_heads: int) -> Change:
         return x.reshape(n_heads, 3, -1, *x.shape[1:]).swapaxes(0, 1).reshape(x.shape)
 
     return change
+
+
+def turned_apart(d_rotated: int) -> Change:
+    """Reorders the last `d_rotated` rows: DeepSeek-V3 turns neighbours together, here they are half of those
+    rows apart.
+    """
+
+    def change(x: np.ndarray) -> np.ndarray:
+        rest, turned = x[:-d_rotated], x[-d_rotated:]
+        return np.concatenate((rest, turned[0::2], turned[1::2]))
+
+    return change
+
+
+def turned_first(n_heads: int, d_rotated: int) -> Change:
+    """Reorders the rows of DeepSeek-V3's queries, (head * (d_head + d_rotated), ...): the same within each
+    head, and the turned ones first.
+    """
+    apart = turned_apart(d_rotated)
+
+    def change(x: np.ndarray) -> np.ndarray:
+        heads = [np.roll(apart(rows), d_rotated, axis=0) for rows in np.split(x, n_heads)]
+        return np.concatenate(heads)
+
+    return change

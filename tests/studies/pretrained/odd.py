@@ -71,6 +71,23 @@ def _windowed(rng: random.Random) -> Values:
     }
 
 
+def _deepseek(rng: random.Random) -> Values:
+    heads, d_head = rng.choice([1, 3]), rng.choice([4, 6, 7])
+    values = _llama(rng)
+    del values["head_dim"]
+    return values | {
+        "num_attention_heads": heads,
+        "num_key_value_heads": heads,
+        "qk_nope_head_dim": d_head,
+        "v_head_dim": d_head,
+        "qk_rope_head_dim": rng.choice([2, 6, 8]),
+        "kv_lora_rank": rng.choice([5, 16]),
+        "q_lora_rank": rng.choice([None, 9]),
+        "attention_bias": rng.random() < 0.5,
+        "first_k_dense_replace": 3,
+    }
+
+
 def _neox(rng: random.Random) -> Values:
     heads = rng.choice([1, 3, 5])
     d_head, share = rng.choice([(8, 0.25), (12, 0.5), (6, 1.0), (10, 0.25), (14, 0.6)])
@@ -120,6 +137,7 @@ KINDS: dict[str, tuple[str, str, Callable[[random.Random], Values]]] = {
     "qwen2": ("Qwen2Config", "Qwen2ForCausalLM", _qwen2),
     "qwen3": ("Qwen3Config", "Qwen3ForCausalLM", lambda rng: _biased(rng, "attention_bias")),
     "qwen3, windows": ("Qwen3Config", "Qwen3ForCausalLM", _windowed),
+    "deepseek": ("DeepseekV3Config", "DeepseekV3ForCausalLM", _deepseek),
     "gemma": (
         "GemmaConfig",
         "GemmaForCausalLM",

@@ -17,6 +17,8 @@ Position = Literal["none", "sinusoidal", "learned", "rope", "alibi", "t5"]
 Mixer = Literal["none", "mean", "similarity", "shared_qk", "attention", "sinks", "mla"]
 OutputHead = Literal["linear", "scaled", "masked", "none"]
 Pooling = Literal["first", "mean"]
+Router = Literal["softmax", "sigmoid"]
+Balance = Literal["none", "loss", "bias"]
 Precision = Literal["auto", "float32", "bfloat16"]
 Init = Literal["scaled", "plain", "fan_in", "normal", "torch"]
 OptimizerName = Literal["adamw", "muon", "sgd"]
@@ -98,6 +100,16 @@ class ModelConfig(_Fields):
     norm_eps: float = 1e-5
     wiring: Wiring = "pre"
     ffn: Ffn = "gelu"
+    n_experts: int = 0  # networks of d_ff that a router chooses from (Shazeer et al. 2017); 0: one network
+    active_experts: int = 2  # of them, for each token
+    shared_experts: int = 0  # networks beside them that read every token (DeepSeek-V3: 1)
+    router: Router = "softmax"  # the experts' scores: all together, or a sigmoid each (DeepSeek-V3)
+    # The weights of the chosen are divided by their sum; a single one's is then 1, and its router learns
+    # nothing
+    router_norm: bool = True
+    router_scale: float = 1.0  # ... and multiplied by this (DeepSeek-V3: 2.5)
+    balance: Balance = "none"  # loss: Switch's (Fedus et al. 2021); bias: without one (Wang et al. 2024)
+    balance_rate: float = 0.01  # the factor of that loss, or the step of those biases
     position: Position = "learned"
     rope_theta: float = 10_000.0
     rope_fraction: float = 1.0  # share of a head's dimensions that RoPE turns; Pythia: the first quarter
@@ -163,14 +175,19 @@ class ModelConfig(_Fields):
         if self.window and not self.causal:
             raise ConfigError("window", self.window, "needs the causal mask: it is counted backwards")
         _check_norm(self)
+        _check_experts(self)
         return self
 
 
 _MODEL_RANGES: Ranges = {
     **dict.fromkeys(("vocab_size", "context", "d_model", "n_layers", "n_heads"), COUNT),
     **dict.fromkeys(("n_kv_heads", "d_head", "d_ff"), COUNT),
-    **dict.fromkeys(("window", "global_every", "token_types"), (0, math.inf)),
+    **dict.fromkeys(("window", "global_every", "token_types", "shared_experts"), (0, math.inf)),
     **dict.fromkeys(("d_latent", "d_rotated", "d_query"), (0, math.inf)),
+    "n_experts": (0, 1024),
+    "active_experts": COUNT,
+    "router_scale": (0.01, 100.0),
+    "balance_rate": SHARE,
     "norm_eps": SHARE,
     "dropout": (0.0, 0.95),
     "rope_theta": (1.0, 1e12),
@@ -388,6 +405,21 @@ def _check_norm(c: ModelConfig) -> None:
         raise ConfigError("embedding_norm", True, "needs a norm; with norm = 'none' it must be False")
     if c.norm_bias and c.norm not in BIASED:
         raise ConfigError("norm_bias", True, f"must be False for {c.norm}: it has no bias")
+
+
+def _check_experts(c: ModelConfig) -> None:
+    if not c.n_experts:
+        return
+    if c.ffn == "none":
+        raise ConfigError(
+            "n_experts", c.n_experts, "needs a feed-forward network; with ffn = 'none' it must be 0"
+        )
+    if c.active_experts > c.n_experts:
+        raise ConfigError(
+            "active_experts",
+            c.active_experts,
+            f"must be at most n_experts ({c.n_experts}): a token meets each once",
+        )
 
 
 def _check_type(name: str, value: Any, hint: Any) -> None:

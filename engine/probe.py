@@ -60,6 +60,8 @@ AXES: dict[str, tuple[str, ...]] = {
     "cross_out": _STREAM,
     "cross_resid": _STREAM,  # the stream after cross-attention
     "norm2": _STREAM,  # normalised for the feed-forward network
+    "router": ("batch", "query", "expert"),  # logits of the experts of a mixture
+    "routing": ("batch", "query", "expert"),  # their weights, 0 for those that are not chosen
     "ffn_pre": _HIDDEN,  # neurons before the activation function
     "ffn_gate": _HIDDEN,  # the gate before it (SwiGLU, GeGLU)
     "ffn_post": _HIDDEN,  # neurons after it

@@ -41,6 +41,10 @@ def _is(field: str, *wanted: object) -> Callable[[Values], bool]:
     return lambda values: values[field] in wanted
 
 
+def _experts() -> Callable[[Values], bool]:
+    return lambda values: values["n_experts"] != 0
+
+
 def _norm_reads(field: str) -> Callable[[Values], bool]:
     return lambda values: field in NORM_CARDS[values["norm"]].reads
 
@@ -195,6 +199,44 @@ PARTS = (
         "Feed-forward biases",
         "A bias for each of its matrices.",
         matters=lambda values: values["ffn"] != "none",
+    ),
+    Control(
+        "n_experts",
+        "Experts",
+        "Mixture of experts: networks of the feed-forward width, of which a router chooses for each token. 0:"
+        " one network.",
+        1,
+        lambda values: values["ffn"] != "none",
+    ),
+    Control("active_experts", "Active experts", "How many of them compute each token.", 1, _experts()),
+    Control(
+        "shared_experts", "Shared experts", "Experts beside them that compute every token.", 1, _experts()
+    ),
+    Control(
+        "router",
+        "Router",
+        "Scores of the experts. softmax: they share 1 among them. sigmoid: each for itself (DeepSeek-V3).",
+        matters=_experts(),
+    ),
+    Control(
+        "router_norm",
+        "Normalised routing",
+        "The weights of the active experts are divided by their sum.",
+        matters=_experts(),
+    ),
+    Control("router_scale", "Routing scale", "A factor of those weights.", 0.1, _experts()),
+    Control(
+        "balance",
+        "Load balancing",
+        "none: as it comes. loss: an auxiliary loss (Switch). bias: a bias moves the choice (DeepSeek-V3).",
+        matters=_experts(),
+    ),
+    Control(
+        "balance_rate",
+        "Balancing rate",
+        "The factor of the auxiliary loss, or the step of the bias.",
+        0.005,
+        lambda values: values["n_experts"] != 0 and values["balance"] != "none",
     ),
     Control("tie_embeddings", "Tied embeddings", "The output matrix is the embedding itself."),
     Control(

@@ -18,6 +18,7 @@ from engine.errors import ConfigError
 from engine.parts import attention, blocks, feedforward, latent, norms, output, positions
 from engine.parts.attention import Mixer, causal_mask, decoder_masks
 from engine.parts.blocks import Block, DecoderBlock, PassContext, each_block
+from engine.parts.experts import mixture
 from engine.parts.feedforward import FeedForward
 from engine.parts.norms import Norm
 from engine.parts.output import Output
@@ -77,7 +78,8 @@ class Parts:
         return self.mixers[config.mixer]
 
     def feedforward(self, config: ResolvedConfig) -> type[FeedForward]:
-        return self.feedforwards[config.ffn]
+        network = self.feedforwards[config.ffn]
+        return mixture(network) if config.n_experts else network  # type: ignore[arg-type]
 
     def wiring(self, config: ResolvedConfig) -> type[Block]:
         return self.wirings[config.wiring]

@@ -69,6 +69,11 @@ RICH = [  # every part at once with all that it may have
     Case("bert", dict(embedding_norm=True, token_types=2, wiring="post", norm_bias=True)),
     Case("token types", dict(token_types=3, embedding_scale=True)),
     Case("t5", dict(position="t5", norm="rmsnorm", score_scale=False)),
+    Case("experts", dict(n_experts=5, shared_experts=1, ffn="swiglu", ffn_bias=True, balance="bias")),
+    Case(
+        "experts, sigmoid",
+        dict(n_experts=4, ffn="relu2", router="sigmoid", router_norm=False, router_scale=2.5),
+    ),
     Case("masked head", dict(output_head="masked", norm_bias=True, tie_embeddings=False)),
 ]
 AT = {"positions_twice": {"position": "sinusoidal"}}
@@ -131,7 +136,7 @@ def test_what_is_read_and_written_is_the_model_s_own_forward_whether_it_keeps_or
 @every
 def test_exactly_the_supported_parts_take_the_fast_path(case: Case) -> None:
     model = model_of(case)
-    if model.can_cache and not {"window", "output_head"} & set(case.fields):
+    if model.can_cache and not {"window", "output_head", "n_experts"} & set(case.fields):
         own = all(getattr(case.parts, name) == getattr(HEALTHY, name) for name in FORWARD)
         own &= all(registry[getattr(case.config, kind)] in SUPPORTED for kind, registry in REGISTRIES.items())
         assert (Decoder(model)._fast is not None) == own

@@ -61,7 +61,7 @@ def legal(draw: st.DrawFn) -> ModelConfig:
     sizes: dict[str, list[Any]] = {
         "n_heads": [1, 2, 4], "n_kv_heads": [None, 1, 2, 4], "d_model": [4, 8, 12], "d_head": [None, 2, 3, 6],
         "d_ff": [None, 5, 16], "rope_fraction": [0.25, 0.5, 1.0], "norm_eps": [1e-5], "dropout": [0.0, 0.1],
-        "rope_theta": [100.0, 1e4],
+        "rope_theta": [100.0, 1e4], "n_experts": [0, 3, 8], "router_scale": [2.5], "balance_rate": [0.01],
     }  # fmt: skip
     simple = {bool: [False, True], int: list(range(1, 10))}
     values = {
@@ -76,6 +76,7 @@ def legal(draw: st.DrawFn) -> ModelConfig:
         repaired = replace(
             config, norm_bias=False, window=0, n_kv_heads=None, d_head=None, d_model=8, rope_fraction=1.0,
             qk_gain=False, embedding_norm=False, qk_norm=config.qk_norm and config.mixer != "mla", d_rotated=0,
+            n_experts=0,
         )  # fmt: skip
         two = error.field == "d_head" or config.position == "rope"
         return (replace(repaired, n_heads=2) if two else repaired).validate()

@@ -48,6 +48,9 @@ LIMITS = SLIDERS | {
     "d_head": (0, 4096, 8),
     "d_ff": (0, 1_000_000, 64),
     "token_types": (0, 1000, 1),
+    "n_experts": (0, 1024, 1),
+    "active_experts": (1, 1024, 1),
+    "shared_experts": (0, 64, 1),
 }
 VOCAB = Control("vocab_size", TEXT["vocabulary"], TEXT["vocabulary hint"], 1000)
 GROUPS: dict[str, tuple[str, ...]] = {
@@ -77,6 +80,16 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "qk_norm",
         "qk_gain",
         "embedding_norm",
+    ),
+    "Experts": (
+        "n_experts",
+        "active_experts",
+        "shared_experts",
+        "router",
+        "router_norm",
+        "router_scale",
+        "balance",
+        "balance_rate",
     ),
     "Input and output": ("token_types", "output_head", "pooler", "pooling"),
     "Without parameters": (

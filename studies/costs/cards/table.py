@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, overload
 
-from engine.parts import attention, blocks, feedforward, latent, norms, output, positions
+from engine.parts import attention, blocks, experts, feedforward, latent, norms, output, positions
 from studies.costs.cards import blocks as block_cards
 from studies.costs.cards import feedforward as feedforward_cards
 from studies.costs.cards import mixers as mixer_cards
@@ -81,4 +82,12 @@ def card_of(part: type) -> Any:
     >>> card_of(norms.RMSNorm).title
     'RMSNorm'
     """
-    return next(CARDS[each] for each in part.__mro__ if each in CARDS)
+    cards = [CARDS[each] for each in part.__mro__ if each in CARDS]
+    return _of_experts(cards[0]) if issubclass(part, experts.Experts) else cards[0]
+
+
+@lru_cache(maxsize=64)
+def _of_experts(card: type[feedforward_cards.PlainCard]) -> type[feedforward_cards.ExpertsCard]:
+    """Returns the card of a mixture of networks that have this one."""
+    given = {"network": card, "title": f"{card.title}, experts"}
+    return type(f"Experts{card.__name__}", (feedforward_cards.ExpertsCard,), given)

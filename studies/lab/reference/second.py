@@ -23,13 +23,15 @@ COVERED = {
     "ffn": ("relu", "relu2", "gelu", "gelu_tanh", "swiglu", "geglu", "geglu_tanh", "none"),
     "output_head": ("linear", "masked", "none"),
 }
-# Fields that may have any value. A pooler is none that is written down here: no logit depends on it.
+# Fields that may have any value. A pooler is none that is written down here: no logit depends on it. What
+# experts are like matters only where there are some.
 FREE = {
     "vocab_size", "context", "d_model", "n_layers", "n_heads", "n_kv_heads", "d_head", "d_ff",
     "norm_eps", "rope_theta", "rope_fraction", "qk_norm", "qk_gain", "score_scale", "embedding_scale",
     "embedding_norm", "token_types", "pooler", "pooling", "causal", "window", "global_every",
     "output_projection", "d_latent", "d_rotated", "d_query", "tie_embeddings", "attention_bias",
     "output_bias", "ffn_bias", "norm_gain", "norm_bias", "dropout",
+    "active_experts", "shared_experts", "router", "router_norm", "router_scale", "balance", "balance_rate",
 }  # fmt: skip
 
 

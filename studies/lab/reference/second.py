@@ -23,15 +23,15 @@ COVERED = {
     "ffn": ("relu", "relu2", "gelu", "gelu_tanh", "swiglu", "geglu", "geglu_tanh", "none"),
     "output_head": ("linear", "masked", "none"),
 }
-# Fields that may have any value. A pooler is none that is written down here: no logit depends on it. What
-# experts are like matters only where there are some.
+# Fields that may have any value. A pooler is none that is written down here: no logit depends on it.
 FREE = {
     "vocab_size", "context", "d_model", "n_layers", "n_heads", "n_kv_heads", "d_head", "d_ff",
     "norm_eps", "rope_theta", "rope_fraction", "qk_norm", "qk_gain", "score_scale", "embedding_scale",
     "embedding_norm", "token_types", "pooler", "pooling", "causal", "window", "global_every",
     "output_projection", "d_latent", "d_rotated", "d_query", "tie_embeddings", "attention_bias",
     "output_bias", "ffn_bias", "norm_gain", "norm_bias", "dropout",
-    "active_experts", "shared_experts", "router", "router_norm", "router_scale", "balance", "balance_rate",
+    "n_experts", "active_experts", "shared_experts", "router", "router_norm", "router_scale",
+    "balance", "balance_rate",
 }  # fmt: skip
 
 
@@ -126,6 +126,8 @@ def block(
         return attention(x, part(w, "mixer."), c, choices, bias, keep) if c.mixer != "none" else 0 * x
 
     def ffn(x: Tensor) -> Tensor:
+        if c.n_experts:
+            return mixture(x, part(w, "ffn."), c, choices, keep)
         return feedforward(x, part(w, "ffn."), c, choices, keep) if c.ffn != "none" else 0 * x
 
     def normed(x: Tensor, name: str, there: bool) -> Tensor:
@@ -217,6 +219,25 @@ def latent(x: Tensor, w: Mapping[str, Tensor], c: ResolvedConfig) -> tuple[Tenso
         x = compressed(x @ w["w_dq.weight"].T + w.get("w_dq.bias", 0), w["query_gain"])
     q = (x @ w["w_q.weight"].T).unflatten(-1, (c.n_heads, -1))
     return q, torch.cat([alike, kv[..., : c.d_head]], -1), kv[..., c.d_head :]
+
+
+def mixture(x: Tensor, w: Mapping[str, Tensor], c: ResolvedConfig, choices: Choices, keep: Keep) -> Tensor:
+    """Returns the sum of the chosen networks, each times its weight, and of the shared ones (Shazeer et al.
+    2017; with sigmoids DeepSeek-AI 2024, 2.1.3).
+    """
+    logits = x @ w["router.weight"].T
+    scores = logits.softmax(-1) if c.router == "softmax" else logits.sigmoid()
+    best = (scores + w.get("preference", 0)).topk(c.active_experts).indices
+    gains = torch.zeros_like(scores).scatter(1, best, scores.gather(1, best))
+    if c.router_norm:
+        gains = gains / gains.sum(1, keepdim=True)
+    gains = torch.cat([gains * c.router_scale, torch.ones(len(x), c.shared_experts)], 1)
+    networks = {name: each.chunk(gains.shape[1]) for name, each in w.items() if name.startswith("w_")}
+    out = torch.zeros_like(x)
+    for e, gain in enumerate(gains.T):
+        single = {name: each[e] for name, each in networks.items()}
+        out = out + gain[:, None] * feedforward(x, single, c, choices, lambda name, y: y)
+    return keep("ffn_out", out)
 
 
 def feedforward(

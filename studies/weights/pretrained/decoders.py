@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial, reduce
 from typing import Any
 
 from engine.config import ModelConfig
@@ -25,6 +26,7 @@ from studies.weights.pretrained.family import (
     whole,
 )
 from studies.weights.pretrained.weights import (
+    Piece,
     by_head,
     offset_gain,
     piece,
@@ -95,7 +97,8 @@ def _llama_config(facts: Facts, **rest: Any) -> ModelConfig:
     if odd := [kind for kind in _kinds(facts) if kind not in ("full_attention", "sliding_attention")]:
         raise PretrainedError(f"it has layers of type {odd[0]!r}; only attention layers are supported")
     rope, heads = rotations(facts), whole(facts, "num_attention_heads")
-    refuse(rope, partial_rotary_factor=1.0)
+    if "rope_fraction" not in rest:
+        refuse(rope, partial_rotary_factor=1.0)
     biased = flag(facts, "attention_bias", False)
     values = {
         "vocab_size": whole(facts, "vocab_size"),
@@ -209,6 +212,81 @@ def _gemma_pieces(config: ModelConfig) -> Pieces:
     return _llama_pieces(config, change=offset_gain)
 
 
+# Mixtures of experts: Qwen3's, DeepSeek-V3 and GLM-4.5 --------------------------------------------
+
+
+def _experts(facts: Facts, count: str, **rest: Any) -> dict[str, Any]:
+    """Returns the fields of a mixture in every layer, of `count` experts."""
+    return {
+        "d_ff": whole(facts, "moe_intermediate_size"),
+        "n_experts": first_of(facts, count, "num_local_experts"),
+        "active_experts": whole(facts, "num_experts_per_tok", 8),
+    } | rest
+
+
+def _balanced(facts: Facts) -> dict[str, Any]:
+    """Returns those of a mixture as DeepSeek-V3 has it: sigmoids, and a bias that decides on the choice."""
+    refuse(facts, n_group=1, n_shared_experts=1)
+    return _experts(
+        facts,
+        "n_routed_experts",
+        shared_experts=1,
+        router="sigmoid",
+        router_norm=flag(facts, "norm_topk_prob", True),
+        router_scale=real(facts, "routed_scaling_factor", 1.0),
+        balance="bias",
+    )
+
+
+def _qwen3_moe_config(facts: Facts) -> ModelConfig:
+    refuse(facts, decoder_sparse_step=1, mlp_only_layers=[])
+    chosen = _experts(facts, "num_experts", router_norm=flag(facts, "norm_topk_prob", False))
+    d_head = optional(facts, "head_dim") or 128
+    return _llama_config(facts, d_head=d_head, qk_norm=True, qk_gain=True, **chosen, **_windows(facts))
+
+
+def _glm_config(facts: Facts) -> ModelConfig:
+    refuse(facts, first_k_dense_replace=0)
+    normed, heads = flag(facts, "use_qk_norm", False), whole(facts, "num_attention_heads")
+    d_head = optional(facts, "head_dim") or whole(facts, "hidden_size") // heads or 1
+    share = real(rotations(facts), "partial_rotary_factor", real(facts, "partial_rotary_factor", 0.5))
+    return _llama_config(
+        facts,
+        d_head=d_head,
+        rope_fraction=int(share * d_head) / d_head,  # rounded down there
+        output_bias=False,
+        qk_norm=normed,
+        qk_gain=normed,
+        **_balanced(facts),
+    )
+
+
+def _expert_pieces(config: ModelConfig, i: int) -> Pieces:
+    """Returns one layer's mixture: gate and up of each expert, one below the other, the shared ones last."""
+    at = f"layers.{i}.mlp"
+    into = [
+        piece(f"{at}.experts.{e}.{n}_proj.weight") for e in range(config.n_experts) for n in ("gate", "up")
+    ]
+    out = [piece(f"{at}.experts.{e}.down_proj.weight") for e in range(config.n_experts)]
+    if config.shared_experts:
+        into += [piece(f"{at}.shared_experts.{n}_proj.weight") for n in ("gate", "up")]
+        out.append(piece(f"{at}.shared_experts.down_proj.weight"))
+    result = {
+        "ffn.router.weight": piece(f"{at}.gate.weight"),
+        "ffn.w_in.weight": reduce(Piece.__add__, into),
+        "ffn.w_out.weight": reduce(Piece.__add__, out),
+    }
+    if config.balance == "bias":
+        result["ffn.preference"] = piece(f"{at}.gate.e_score_correction_bias")
+    return result
+
+
+def _moe_pieces(config: ModelConfig) -> Pieces:
+    """LLaMA's, with experts for its networks."""
+    plain = {name: each for name, each in _llama_pieces(config).items() if ".ffn." not in name}
+    return plain | blocks(config, partial(_expert_pieces, config))
+
+
 # DeepSeek-V3 ------------------------------------------------------------------------------------
 
 
@@ -219,10 +297,12 @@ def _deepseek_config(facts: Facts) -> ModelConfig:
         raise PretrainedError(
             "its values are not as wide as its keys before positions; that is not supported"
         )
-    if whole(facts, "first_k_dense_replace", 3) < layers:
-        raise PretrainedError("it has layers of experts; only dense ones are supported here")
+    dense = 0 if facts.get("first_k_dense_replace") == 0 else whole(facts, "first_k_dense_replace", 3)
+    if 0 < dense < layers:
+        raise PretrainedError("only some of its layers have experts; that is not supported")
     return _llama_config(
         facts,
+        **({} if dense else _balanced(facts)),
         mixer="mla",
         n_kv_heads=None,
         d_head=d_head,
@@ -250,7 +330,8 @@ def _deepseek_pieces(config: ModelConfig) -> Pieces:
         result["mixer.w_q.weight"] = piece(f"{at}.{name}.weight", change=queries)
         return result
 
-    plain = {name: each for name, each in _llama_pieces(config).items() if ".w_qkv." not in name}
+    others = _moe_pieces(config) if config.n_experts else _llama_pieces(config)
+    plain = {name: each for name, each in others.items() if ".w_qkv." not in name}
     return plain | blocks(config, block)
 
 
@@ -354,6 +435,8 @@ DECODERS: dict[str, Family[ModelConfig]] = {
     "mistral": Family(_mistral_config, _llama_pieces, _llama_ignored, head=LLAMA_HEAD),
     "qwen2": Family(_qwen2_config, _llama_pieces, _llama_ignored, head=LLAMA_HEAD),
     "qwen3": Family(_qwen3_config, _llama_pieces, _llama_ignored, head=LLAMA_HEAD),
+    "qwen3_moe": Family(_qwen3_moe_config, _moe_pieces, _llama_ignored, head=LLAMA_HEAD),
+    "glm4_moe": Family(_glm_config, _moe_pieces, _llama_ignored, head=LLAMA_HEAD),
     "deepseek_v3": Family(_deepseek_config, _deepseek_pieces, _llama_ignored, head=LLAMA_HEAD),
     "gemma": Family(_gemma_config, _gemma_pieces, _llama_ignored, head=LLAMA_HEAD),
     "gpt_neox": Family(

@@ -12,7 +12,7 @@ from engine.errors import ConfigError
 
 Norm = Literal["layernorm", "rmsnorm", "dyt", "none"]
 Wiring = Literal["pre", "post", "parallel", "none"]
-Ffn = Literal["relu", "relu2", "gelu", "gelu_tanh", "swiglu", "geglu", "geglu_tanh", "none"]
+Ffn = Literal["relu", "relu2", "gelu", "gelu_tanh", "swiglu", "swiglu_clamped", "geglu", "geglu_tanh", "none"]
 Position = Literal["none", "sinusoidal", "learned", "rope", "alibi", "t5"]
 Mixer = Literal["none", "mean", "similarity", "shared_qk", "attention", "sinks", "mla"]
 OutputHead = Literal["linear", "scaled", "masked", "none"]
@@ -25,7 +25,7 @@ OptimizerName = Literal["adamw", "muon", "sgd"]
 Schedule = Literal["constant", "linear", "cosine"]
 Objective = Literal["next_token", "masked"]
 
-GATED: tuple[Ffn, ...] = ("swiglu", "geglu", "geglu_tanh")
+GATED: tuple[Ffn, ...] = ("swiglu", "swiglu_clamped", "geglu", "geglu_tanh")
 BIASED: tuple[Norm, ...] = ("layernorm", "dyt")  # norms that may have a bias
 GROUPED_MIXERS: tuple[Mixer, ...] = ("attention", "sinks")  # whose query heads may share keys and values
 LEARNED_MIXERS: tuple[Mixer, ...] = ("shared_qk", *GROUPED_MIXERS, "mla")

@@ -191,9 +191,7 @@ PARTS = (
         1e-5,
         _norm_reads("norm_eps"),
     ),
-    Control(
-        "ffn", "Feed-forward", "Its nonlinearity; swiglu, geglu and geglu_tanh have a third matrix, the gate."
-    ),
+    Control("ffn", "Feed-forward", "Its nonlinearity; swiglu and geglu have a third matrix, the gate."),
     Control(
         "ffn_bias",
         "Feed-forward biases",

@@ -43,7 +43,7 @@ class Experts(FeedForward):
         self.config, self.dropout = config, config.dropout
         self.count = config.n_experts + config.shared_experts
         halves = 2 if self.gated else 1
-        self.router = nn.Linear(config.d_model, config.n_experts, bias=False)
+        self.router = nn.Linear(config.d_model, config.n_experts, bias=config.ffn_bias)
         balanced = config.balance == "bias"
         self.preference = nn.Parameter(torch.empty(config.n_experts)) if balanced else None
         rows = (config.d_ff,) * (halves * self.count)
@@ -73,7 +73,7 @@ class Experts(FeedForward):
         if self.gated:
             gate, pre = wide.chunk(2, dim=-1)
             pre = show("ffn_pre", pre)
-            hidden = self.activation(show("ffn_gate", gate)) * pre
+            hidden = self.combined(show("ffn_gate", gate), pre)  # type: ignore[operator]
         else:
             hidden = self.activation(show("ffn_pre", wide))
         if probe is identity:  # d_model numbers are weighted, not d_ff

@@ -157,6 +157,7 @@ FEEDFORWARDS: dict[str, type[FeedForward]] = {
     "gelu": feedforward.Gelu,
     "gelu_tanh": feedforward.GeluTanh,
     "swiglu": feedforward.SwiGlu,
+    "swiglu_clamped": feedforward.ClampedSwiGlu,
     "geglu": feedforward.GeGlu,
     "geglu_tanh": feedforward.GeGluTanh,
     "none": feedforward.NoFeedForward,

@@ -42,7 +42,7 @@ def part(**fields: Any) -> Experts:
 def by_hand(network: Experts, x: Tensor) -> Tensor:
     """Each token's experts one after another, x (token, d_model), from the weights alone."""
     c = network.config
-    scores = x @ network.router.weight.T
+    scores = x @ network.router.weight.T + (0 if network.router.bias is None else network.router.bias)
     scores = scores.softmax(-1) if c.router == "softmax" else 1 / (1 + torch.exp(-scores))
     halves = 2 if network.gated else 1
     out = []

@@ -106,6 +106,15 @@ class SwiGluCard(GatedCard):
     activation_formula: ClassVar[Formula] = (r"h = \mathrm{SiLU}(\mathrm{gate}) \odot u", "SiLU(gate) · u")
 
 
+class ClampedSwiGluCard(GatedCard):
+    title: ClassVar[str] = "SwiGLU, clamped"
+    saved_widths: ClassVar[int] = 7  # also both cut off, and the sigmoid
+    activation_formula: ClassVar[Formula] = (
+        r"h = g\,\sigma(1.702\,g) \odot (u + 1),\; g \le 7,\, |u| \le 7",
+        "g · σ(1.702 g) · (u + 1), gate and u cut off at 7",
+    )
+
+
 class GeGluCard(GatedCard):
     title: ClassVar[str] = "GEGLU"
     activation_formula: ClassVar[Formula] = (r"h = \mathrm{GELU}(\mathrm{gate}) \odot u", "GELU(gate) · u")
@@ -131,7 +140,10 @@ class ExpertsCard(PlainCard):
     @classmethod
     def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
         count = config.n_experts + config.shared_experts
-        router = (Weight("router W_R", ("d_model", "n_experts")),)
+        router = (
+            Weight("router W_R", ("d_model", "n_experts")),
+            *bias_of("W_R", config.ffn_bias, "n_experts"),
+        )
         balanced = bias_of("the choice of experts", config.balance == "bias", "n_experts")
         each = cls.network.tensors(config)
         return (*router, *balanced, *(Weight(f"{w.name}, experts", (count, *w.shape)) for w in each))

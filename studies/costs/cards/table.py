@@ -41,6 +41,7 @@ CARDS: dict[type, Any] = {
     feedforward.Gelu: feedforward_cards.GeluCard,
     feedforward.GeluTanh: feedforward_cards.GeluTanhCard,
     feedforward.SwiGlu: feedforward_cards.SwiGluCard,
+    feedforward.ClampedSwiGlu: feedforward_cards.ClampedSwiGluCard,
     feedforward.GeGlu: feedforward_cards.GeGluCard,
     feedforward.GeGluTanh: feedforward_cards.GeGluTanhCard,
     blocks.Block: block_cards.BlockCard,

@@ -20,7 +20,7 @@ COVERED = {
     "wiring": ("pre", "post", "parallel"),
     "norm": ("layernorm", "rmsnorm", "dyt", "none"),
     "position": ("none", "sinusoidal", "learned", "rope", "alibi", "t5"),
-    "ffn": ("relu", "relu2", "gelu", "gelu_tanh", "swiglu", "geglu", "geglu_tanh", "none"),
+    "ffn": ("relu", "relu2", "gelu", "gelu_tanh", "swiglu", "swiglu_clamped", "geglu", "geglu_tanh", "none"),
     "output_head": ("linear", "masked", "none"),
 }
 # Fields that may have any value. A pooler is none that is written down here: no logit depends on it.
@@ -51,6 +51,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "gelu": gelu,
     "gelu_tanh": gelu_by_tanh,
     "swiglu": lambda x: x * torch.sigmoid(x),  # on the gate (Shazeer 2020)
+    "swiglu_clamped": lambda x: x.clamp(max=7) * torch.sigmoid(1.702 * x.clamp(max=7)),  # OpenAI 2025
     "geglu": gelu,
     "geglu_tanh": gelu_by_tanh,
 }
@@ -225,7 +226,7 @@ def mixture(x: Tensor, w: Mapping[str, Tensor], c: ResolvedConfig, choices: Choi
     """Returns the sum of the chosen networks, each times its weight, and of the shared ones (Shazeer et al.
     2017; with sigmoids DeepSeek-AI 2024, 2.1.3).
     """
-    logits = x @ w["router.weight"].T
+    logits = x @ w["router.weight"].T + w.get("router.bias", 0)
     scores = logits.softmax(-1) if c.router == "softmax" else logits.sigmoid()
     best = (scores + w.get("preference", 0)).topk(c.active_experts).indices
     gains = torch.zeros_like(scores).scatter(1, best, scores.gather(1, best))
@@ -245,9 +246,10 @@ def feedforward(
 ) -> Tensor:
     """Returns W2 act(W1 x), or W2 (act(G x) * W1 x) with a gate (Shazeer 2020)."""
     wide, act = x @ w["w_in.weight"].T + w.get("w_in.bias", 0), choices.activations[c.ffn]
-    if c.ffn in ("swiglu", "geglu", "geglu_tanh"):
+    if c.ffn in ("swiglu", "swiglu_clamped", "geglu", "geglu_tanh"):
         gate, up = wide.chunk(2, dim=-1)
-        wide = act(keep("ffn_gate", gate)) * keep("ffn_pre", up)
+        gate, up = keep("ffn_gate", gate), keep("ffn_pre", up)
+        wide = act(gate) * (up.clamp(-7, 7) + 1 if c.ffn == "swiglu_clamped" else up)
     else:
         wide = act(keep("ffn_pre", wide))
     return keep("ffn_out", keep("ffn_post", wide) @ w["w_out.weight"].T + w.get("w_out.bias", 0))

@@ -28,6 +28,8 @@ from studies.weights.pretrained.family import (
 from studies.weights.pretrained.weights import (
     Piece,
     by_head,
+    experts_stacked,
+    gates_first,
     offset_gain,
     piece,
     transposed,
@@ -287,6 +289,42 @@ def _moe_pieces(config: ModelConfig) -> Pieces:
     return plain | blocks(config, partial(_expert_pieces, config))
 
 
+# gpt-oss ----------------------------------------------------------------------------------------
+
+
+def _gpt_oss_config(facts: Facts) -> ModelConfig:
+    refuse(facts, swiglu_alpha=1.702, swiglu_limit=7.0)
+    biased = flag(facts, "attention_bias", True)
+    return _llama_config(
+        facts,
+        mixer="sinks",
+        attention_bias=biased,
+        output_bias=biased,
+        ffn="swiglu_clamped",
+        ffn_bias=True,
+        n_experts=whole(facts, "num_local_experts"),
+        active_experts=whole(facts, "num_experts_per_tok", 4),
+        **_windows(facts),
+    )
+
+
+def _gpt_oss_pieces(config: ModelConfig) -> Pieces:
+    """Gate and up are in turn there, and the matrices of experts are transposed."""
+
+    def block(i: int) -> Pieces:
+        at, inside = f"layers.{i}", f"layers.{i}.mlp.experts"
+        return both("ffn.router", f"{at}.mlp.router") | {
+            "mixer.sink": piece(f"{at}.self_attn.sinks"),
+            "ffn.w_in.weight": piece(f"{inside}.gate_up_proj", change=gates_first),
+            "ffn.w_in.bias": piece(f"{inside}.gate_up_proj_bias", change=gates_first),
+            "ffn.w_out.weight": piece(f"{inside}.down_proj", change=experts_stacked),
+            "ffn.w_out.bias": piece(f"{inside}.down_proj_bias", change=experts_stacked),
+        }
+
+    plain = {name: each for name, each in _llama_pieces(config).items() if ".ffn." not in name}
+    return plain | blocks(config, block)
+
+
 # DeepSeek-V3 ------------------------------------------------------------------------------------
 
 
@@ -437,6 +475,7 @@ DECODERS: dict[str, Family[ModelConfig]] = {
     "qwen3": Family(_qwen3_config, _llama_pieces, _llama_ignored, head=LLAMA_HEAD),
     "qwen3_moe": Family(_qwen3_moe_config, _moe_pieces, _llama_ignored, head=LLAMA_HEAD),
     "glm4_moe": Family(_glm_config, _moe_pieces, _llama_ignored, head=LLAMA_HEAD),
+    "gpt_oss": Family(_gpt_oss_config, _gpt_oss_pieces, _llama_ignored, head=LLAMA_HEAD),
     "deepseek_v3": Family(_deepseek_config, _deepseek_pieces, _llama_ignored, head=LLAMA_HEAD),
     "gemma": Family(_gemma_config, _gemma_pieces, _llama_ignored, head=LLAMA_HEAD),
     "gpt_neox": Family(

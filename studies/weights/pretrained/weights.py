@@ -62,6 +62,16 @@ def by_head(n_heads: int) -> Change:
     return change
 
 
+def experts_stacked(x: np.ndarray) -> np.ndarray:
+    """Stacks gpt-oss's matrices, (expert, in, out) to (expert * out, in); biases (expert, out) to a row."""
+    return x.reshape(-1) if x.ndim == 2 else x.swapaxes(1, 2).reshape(-1, x.shape[1])
+
+
+def gates_first(x: np.ndarray) -> np.ndarray:
+    """The same for gates and values, which lie in turn there; here all gates of an expert stand first."""
+    return experts_stacked(np.concatenate((x[..., 0::2], x[..., 1::2]), -1))
+
+
 def turned_apart(d_rotated: int) -> Change:
     """Reorders the last `d_rotated` rows: DeepSeek-V3 turns neighbours together, here they are half of those
     rows apart.

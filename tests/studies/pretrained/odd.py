@@ -109,6 +109,12 @@ def _glm(rng: random.Random) -> Values:
     return values | {"head_dim": rng.choice([4, 8, 12]), "rope_parameters": rotations}
 
 
+def _gpt_oss(rng: random.Random) -> Values:
+    values = _windowed(rng) | {"attention_bias": rng.random() < 0.5}
+    values |= {"num_local_experts": rng.choice([3, 6]), "num_experts_per_tok": rng.choice([1, 2, 3])}
+    return values | {"router_aux_loss_coef": 0.0}
+
+
 def _neox(rng: random.Random) -> Values:
     heads = rng.choice([1, 3, 5])
     d_head, share = rng.choice([(8, 0.25), (12, 0.5), (6, 1.0), (10, 0.25), (14, 0.6)])
@@ -166,6 +172,7 @@ KINDS: dict[str, tuple[str, str, Callable[[random.Random], Values]]] = {
         lambda rng: _deepseek(rng) | _experts(rng) | {"first_k_dense_replace": 0},
     ),
     "glm": ("Glm4MoeConfig", "Glm4MoeForCausalLM", _glm),
+    "gpt-oss": ("GptOssConfig", "GptOssForCausalLM", _gpt_oss),
     "gemma": (
         "GemmaConfig",
         "GemmaForCausalLM",

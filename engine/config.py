@@ -14,7 +14,7 @@ Norm = Literal["layernorm", "rmsnorm", "dyt", "none"]
 Wiring = Literal["pre", "post", "parallel", "none"]
 Ffn = Literal["relu", "relu2", "gelu", "gelu_tanh", "swiglu", "swiglu_clamped", "geglu", "geglu_tanh", "none"]
 Position = Literal["none", "sinusoidal", "learned", "rope", "alibi", "t5"]
-Mixer = Literal["none", "mean", "similarity", "shared_qk", "attention", "sinks", "mla"]
+Mixer = Literal["none", "mean", "similarity", "shared_qk", "attention", "sinks", "gated", "mla"]
 OutputHead = Literal["linear", "scaled", "masked", "none"]
 Pooling = Literal["first", "mean"]
 Router = Literal["softmax", "sigmoid"]
@@ -27,7 +27,11 @@ Objective = Literal["next_token", "masked"]
 
 GATED: tuple[Ffn, ...] = ("swiglu", "swiglu_clamped", "geglu", "geglu_tanh")
 BIASED: tuple[Norm, ...] = ("layernorm", "dyt")  # norms that may have a bias
-GROUPED_MIXERS: tuple[Mixer, ...] = ("attention", "sinks")  # whose query heads may share keys and values
+GROUPED_MIXERS: tuple[Mixer, ...] = (
+    "attention",
+    "sinks",
+    "gated",
+)  # whose heads may share keys
 LEARNED_MIXERS: tuple[Mixer, ...] = ("shared_qk", *GROUPED_MIXERS, "mla")
 MIN_BPE, MAX_BPE = 257, 65_536  # tokens of a bpe vocabulary: the 256 bytes and at least one merge
 

@@ -41,6 +41,7 @@ AXES: dict[str, tuple[str, ...]] = {
     "scores": _PATTERN,  # q k^T, scaled
     "masked_scores": _PATTERN,  # with -inf where nothing may be seen
     "pattern": _PATTERN,  # attention weights: softmax of them
+    "z_gate": _HEADS,  # what share of each number of z passes (gated attention)
     "z": _HEADS,  # values summed by the pattern
     "attn_out": _STREAM,  # what attention adds to the stream
     # The stream between attention and feed-forward network: before norm1 in post-norm, absent in parallel

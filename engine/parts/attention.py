@@ -19,6 +19,7 @@ from engine.parts.parameters import InitialValues, StackedLinear
 
 if TYPE_CHECKING:
     from engine.parts.blocks import PassContext
+    from engine.probe import Probe
 
 
 class Mixer(nn.Module):
@@ -85,7 +86,8 @@ class HeadMixer(Mixer):
         masked = probe("masked_scores", self.masked(scores, mask))
         pattern = probe("pattern", self.weights(masked, mask))
         pattern = F.dropout(pattern, self.dropout, self.training)
-        z = probe("z", self.weighted_sum(pattern, v))  # (batch, head, query, d_head)
+        z = self.let_through(self.weighted_sum(pattern, v), x, probe)
+        z = probe("z", z)  # (batch, head, query, d_head)
         return probe("attn_out", F.dropout(self.output(self.merged(z)), self.dropout, self.training))
 
     def extended(self, k: Tensor, v: Tensor, x: Tensor, context: PassContext) -> tuple[Tensor, Tensor]:
@@ -144,6 +146,10 @@ class HeadMixer(Mixer):
         v = v.reshape(batch * self.n_kv_heads, keys, self.d_head)  # (batch * kv_head, key, d_head)
         z = torch.bmm(pattern, v)  # (batch * kv_head, group * query, d_head)
         return z.view(batch, self.n_heads, length, self.d_head)
+
+    def let_through(self, z: Tensor, x: Tensor, probe: Probe) -> Tensor:
+        """Returns what the heads give of z (batch, head, query, d_head), all of it where x gates nothing."""
+        return z
 
     # For interpretability ---------------------------------------------------------
 
@@ -244,6 +250,23 @@ class Sinks(Attention):
         """Turns masked scores (batch, head, query, key) into weights whose rows sum to less than 1."""
         sink = self.sink.to(masked.dtype)[:, None, None].expand(*masked.shape[:-1], 1)
         return torch.cat((masked, sink), -1).softmax(-1)[..., :-1]
+
+
+class Gated(Attention):
+    """Attention whose heads' outputs are each multiplied by a gate in (0, 1), sigmoid(W_G x), so that a head
+    may give nothing (Qiu et al. 2025; Qwen3-Next).
+    """
+
+    initial_values: ClassVar[InitialValues] = {**Attention.initial_values, "w_gate": "matrix"}
+
+    def __init__(self, config: ResolvedConfig) -> None:
+        super().__init__(config)
+        width = self.n_heads * self.d_head
+        self.w_gate = nn.Linear(config.d_model, width, bias=config.attention_bias)
+
+    def let_through(self, z: Tensor, x: Tensor, probe: Probe) -> Tensor:
+        gate = self.w_gate(x).sigmoid().unflatten(-1, (self.n_heads, self.d_head))
+        return z * probe("z_gate", gate.transpose(1, 2))  # -> (batch, head, query, d_head)
 
 
 class SharedQK(HeadMixer):

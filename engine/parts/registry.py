@@ -149,6 +149,7 @@ MIXERS: dict[str, type[Mixer]] = {
     "shared_qk": attention.SharedQK,
     "attention": attention.Attention,
     "sinks": attention.Sinks,
+    "gated": attention.Gated,
     "mla": latent.LatentAttention,
 }
 FEEDFORWARDS: dict[str, type[FeedForward]] = {

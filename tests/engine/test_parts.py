@@ -243,7 +243,7 @@ def test_names_are_those_of_the_vocabulary() -> None:
         {"position": "learned", "ffn": "swiglu"},
         {"position": "rope", "wiring": "post"},
         bert,
-        {"n_experts": 3},
+        {"n_experts": 3, "mixer": "gated"},
     ):
         seen |= {name.rpartition(".")[2] for name in _record(**fields).tensors}
     pair = build_pair(Seq2SeqConfig.of(tiny())).eval()

@@ -226,7 +226,7 @@ VARIANTS: list[dict[str, Any]] = [
     {"wiring": "parallel", "norm": "rmsnorm"}, {"wiring": "parallel", "norm": "none"},
     {"wiring": "post", "norm": "rmsnorm", "norm_gain": False, "causal": False},
     {"window": 8, "position": "alibi"}, {"window": 8, "global_every": 2, "position": "rope", "n_kv_heads": 2},
-    {"ffn": "swiglu_clamped"}, {"mixer": "mla", "position": "rope"}, {"mixer": "mla", "d_query": 20, "attention_bias": True},
+    {"mixer": "gated", "position": "rope", "n_kv_heads": 2}, {"ffn": "swiglu_clamped"}, {"mixer": "mla", "position": "rope"}, {"mixer": "mla", "d_query": 20, "attention_bias": True},
     {"mixer": "mla", "d_latent": 10, "d_rotated": 4, "output_projection": False},
     {"mixer": "sinks", "position": "rope", "n_kv_heads": 2, "attention_bias": True},
     {"qk_norm": True, "qk_gain": True, "position": "rope", "n_kv_heads": 2},

@@ -232,6 +232,31 @@ class SinksCard(AttentionCard):
         return super().formulas(config) | {"pattern": (latex, "softmax over key and the head's sink s")}
 
 
+class GatedAttentionCard(AttentionCard):
+    title: ClassVar[str] = "Gated attention"
+    sentence: ClassVar[str] = (
+        "Attention whose heads each pass through a gate: a sigmoid of the token itself says how much of every"
+        " number is given on."
+    )
+
+    @classmethod
+    def read_by(cls, config: ResolvedConfig) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        return (*super().read_by(config), ("W_G", QUERIES))
+
+    @classmethod
+    def saved(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
+        """Also the gate, and what it is multiplied with."""
+        return super().saved(config, run) + SavedForBackward(internal=2 * config.n_heads * config.d_head)
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        bias = _bias(config)
+        return super().formulas(config) | {
+            "z_gate": (rf"g = \sigma(x\,W_G{bias})", f"sigmoid of x · W_G{bias}"),
+            "z": (r"z = g \odot A\,v", "gate · (pattern · v), in each head"),
+        }
+
+
 class LatentCard(HeadMixerCard):
     title: ClassVar[str] = "Latent attention"
     sentence: ClassVar[str] = (

@@ -28,6 +28,7 @@ CARDS: dict[type, Any] = {
     attention.HeadMixer: mixer_cards.HeadMixerCard,
     attention.Attention: mixer_cards.AttentionCard,
     attention.Sinks: mixer_cards.SinksCard,
+    attention.Gated: mixer_cards.GatedAttentionCard,
     latent.LatentAttention: mixer_cards.LatentCard,
     attention.SharedQK: mixer_cards.SharedQKCard,
     attention.Similarity: mixer_cards.SimilarityCard,

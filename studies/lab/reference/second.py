@@ -16,7 +16,7 @@ from studies.lab.reference.position_schemes import hidden, position_bias, sines,
 Keep = Callable[[str, Tensor], Tensor]
 # Field -> its values that are written down here. Not the registry's: nothing of the engine computes here.
 COVERED = {
-    "mixer": ("attention", "none", "sinks", "mla"),
+    "mixer": ("attention", "none", "sinks", "gated", "mla"),
     "wiring": ("pre", "post", "parallel"),
     "norm": ("layernorm", "rmsnorm", "dyt", "none"),
     "position": ("none", "sinusoidal", "learned", "rope", "alibi", "t5"),
@@ -190,7 +190,11 @@ def attention(
     if c.mixer == "sinks":  # a score more for each head, of nothing (OpenAI 2025)
         scores = torch.cat([scores, w["sink"][:, None, None].expand(-1, len(x), 1)], -1)
     pattern = torch.softmax(scores, -1)[..., : len(x)]
-    z = keep("z", torch.einsum("hqk,hkd->hqd", keep("pattern", pattern), v))
+    z = torch.einsum("hqk,hkd->hqd", keep("pattern", pattern), v)
+    if c.mixer == "gated":  # Qiu et al. 2025
+        gate = torch.sigmoid(x @ w["w_gate.weight"].T + w.get("w_gate.bias", 0))
+        z = z * gate.unflatten(-1, (c.n_heads, c.d_head)).transpose(0, 1)
+    z = keep("z", z)
     out = z.transpose(0, 1).flatten(1)  # (position, head * d_head)
     if c.output_projection:
         out = out @ choices.matrix(w["w_o.weight"]) + w.get("w_o.bias", 0)

@@ -26,6 +26,7 @@ from studies.weights.pretrained.family import (
     whole,
 )
 from studies.weights.pretrained.weights import (
+    HalfOfHeads,
     Piece,
     by_head,
     experts_stacked,
@@ -289,6 +290,45 @@ def _moe_pieces(config: ModelConfig) -> Pieces:
     return plain | blocks(config, partial(_expert_pieces, config))
 
 
+# Qwen3-Next -------------------------------------------------------------------------------------
+
+
+def _qwen3_next_config(facts: Facts) -> ModelConfig:
+    """Its gated attention; layers of DeltaNet and of experts, whose shared one has a gate, are not built."""
+    layers, heads = whole(facts, "num_hidden_layers"), whole(facts, "num_attention_heads")
+    if facts.get("mlp_only_layers") != list(range(layers)):
+        raise PretrainedError("it has layers of experts whose shared one has a gate; that is not supported")
+    if _kinds(facts) != ["full_attention"] * layers:
+        raise PretrainedError("it has layers of linear attention; only gated attention is supported")
+    d_head = optional(facts, "head_dim") or whole(facts, "hidden_size") // heads or 1
+    share = real(rotations(facts), "partial_rotary_factor", real(facts, "partial_rotary_factor", 0.25))
+    return _llama_config(
+        facts,
+        mixer="gated",
+        d_head=d_head,
+        rope_fraction=int(share * d_head) / d_head,  # rounded down there
+        qk_norm=True,
+        qk_gain=True,
+    )
+
+
+def _qwen3_next_pieces(config: ModelConfig) -> Pieces:
+    """W_Q has a query and a gate for each head there; gains are stored minus 1."""
+
+    def block(i: int) -> Pieces:
+        at = f"layers.{i}.self_attn"
+        gains = {f"mixer.{n}_gain": piece(f"{at}.{n}_norm.weight", change=offset_gain) for n in "qk"}
+        for kind in ("weight", "bias") if config.attention_bias else ("weight",):
+            queries, gates = (
+                piece(f"{at}.q_proj.{kind}", change=HalfOfHeads(config.n_heads, n)) for n in (0, 1)
+            )
+            gains[f"mixer.w_qkv.{kind}"] = queries + piece(f"{at}.k_proj.{kind}", f"{at}.v_proj.{kind}")
+            gains[f"mixer.w_gate.{kind}"] = gates
+        return gains
+
+    return _llama_pieces(config, change=offset_gain) | blocks(config, block)
+
+
 # gpt-oss ----------------------------------------------------------------------------------------
 
 
@@ -475,6 +515,7 @@ DECODERS: dict[str, Family[ModelConfig]] = {
     "qwen3": Family(_qwen3_config, _llama_pieces, _llama_ignored, head=LLAMA_HEAD),
     "qwen3_moe": Family(_qwen3_moe_config, _moe_pieces, _llama_ignored, head=LLAMA_HEAD),
     "glm4_moe": Family(_glm_config, _moe_pieces, _llama_ignored, head=LLAMA_HEAD),
+    "qwen3_next": Family(_qwen3_next_config, _qwen3_next_pieces, _llama_ignored, head=LLAMA_HEAD),
     "gpt_oss": Family(_gpt_oss_config, _gpt_oss_pieces, _llama_ignored, head=LLAMA_HEAD),
     "deepseek_v3": Family(_deepseek_config, _deepseek_pieces, _llama_ignored, head=LLAMA_HEAD),
     "gemma": Family(_gemma_config, _gemma_pieces, _llama_ignored, head=LLAMA_HEAD),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -60,6 +61,18 @@ def by_head(n_heads: int) -> Change:
         return x.reshape(n_heads, 3, -1, *x.shape[1:]).swapaxes(0, 1).reshape(x.shape)
 
     return change
+
+
+@dataclass(frozen=True)
+class HalfOfHeads:
+    """Takes the first or the second half of each head's rows, (head * 2 d_head, ...)."""
+
+    n_heads: int
+    index: int
+    of: ClassVar[int] = 2  # what it takes is so small a part
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        return x.reshape(self.n_heads, self.of, -1, *x.shape[1:])[:, self.index].reshape(-1, *x.shape[1:])
 
 
 def experts_stacked(x: np.ndarray) -> np.ndarray:

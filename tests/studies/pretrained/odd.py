@@ -115,6 +115,18 @@ def _gpt_oss(rng: random.Random) -> Values:
     return values | {"router_aux_loss_coef": 0.0}
 
 
+def _qwen3_next(rng: random.Random) -> Values:
+    values = _biased(rng, "attention_bias")
+    rotations = values["rope_parameters"] | {"partial_rotary_factor": rng.choice([0.5, 1.0])}
+    layers = values["num_hidden_layers"]
+    return values | {
+        "head_dim": rng.choice([4, 8, 12]),
+        "rope_parameters": rotations,
+        "layer_types": ["full_attention"] * layers,
+        "mlp_only_layers": list(range(layers)),
+    }
+
+
 def _neox(rng: random.Random) -> Values:
     heads = rng.choice([1, 3, 5])
     d_head, share = rng.choice([(8, 0.25), (12, 0.5), (6, 1.0), (10, 0.25), (14, 0.6)])
@@ -173,6 +185,7 @@ KINDS: dict[str, tuple[str, str, Callable[[random.Random], Values]]] = {
     ),
     "glm": ("Glm4MoeConfig", "Glm4MoeForCausalLM", _glm),
     "gpt-oss": ("GptOssConfig", "GptOssForCausalLM", _gpt_oss),
+    "qwen3-next": ("Qwen3NextConfig", "Qwen3NextForCausalLM", _qwen3_next),
     "gemma": (
         "GemmaConfig",
         "GemmaForCausalLM",

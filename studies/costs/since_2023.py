@@ -283,7 +283,7 @@ def _glm() -> tuple[Layers, ...]:
 CARDS: dict[str, Card] = {
     "deepseek-v3": Card(
         "DeepSeek-V3", 7168, 129_280, 163_840, _deepseek(128, 3, 256), "8 of 256 and 1",
-        "671B, 36.7B active with the embedding's 0.9B",
+        "671B, 36.7B active",
         "DeepSeek-AI 2024; deepseek-ai/DeepSeek-V3, inference/configs/config_671B.json",
     ),
     "gemma3-1b": Card(
@@ -309,7 +309,7 @@ CARDS: dict[str, Card] = {
     ),
     "gpt-oss-20b": Card(
         "gpt-oss-20b", 2880, 201_088, 131_072, _gpt_oss(24, 32), "4 of 32",
-        "21B, 3.6B active", "OpenAI 2025; openai/gpt-oss, README and gpt_oss/torch/model.py; config.json",
+        "21B, 3.6B active", "OpenAI 2025; openai/gpt-oss, README; a copy of its config.json (EchoCog)",
     ),
     "gpt-oss-120b": Card(
         "gpt-oss-120b", 2880, 201_088, 131_072, _gpt_oss(36, 128), "4 of 128",

@@ -206,8 +206,7 @@ def _since_2023() -> None:
             TEXT["column active"]: short(card.active),
         }
     st.markdown(TEXT["since"])
-    with st.container(key="since_table"):
-        st.table(pd.DataFrame(rows).T, border="horizontal")
+    st.table(pd.DataFrame(rows).T, border="horizontal")
 
 
 VIEW = View("machine", TEXT, draw, code=(choices_of, morphed), needs_model=False)

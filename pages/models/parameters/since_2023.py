@@ -149,7 +149,7 @@ def dots(rows: Mapping[str, tuple[float, float]], measure: str, chosen: str) -> 
         )
     ]
     low, high = (edge(rows[name][at] for name in names) for edge, at in ((min, 1), (max, 0)))
-    ends = [float(np.log10(low)) - 0.45, float(np.log10(high)) + 0.35]
+    ends = [float(np.log10(low)) - 0.6, float(np.log10(high)) + 0.6]
     return go.figure(
         [lines, *circles] if measure == "met" else circles[1:],
         margin={"l": 150, "r": 24, "t": 34 if measure == "met" else 8, "b": 44},

@@ -12,20 +12,27 @@ from engine.errors import ConfigError
 
 Norm = Literal["layernorm", "rmsnorm", "dyt", "none"]
 Wiring = Literal["pre", "post", "parallel", "none"]
-Ffn = Literal["relu", "relu2", "gelu", "gelu_tanh", "swiglu", "geglu", "geglu_tanh", "none"]
+Ffn = Literal["relu", "relu2", "gelu", "gelu_tanh", "swiglu", "swiglu_clamped", "geglu", "geglu_tanh", "none"]
 Position = Literal["none", "sinusoidal", "learned", "rope", "alibi", "t5"]
-Mixer = Literal["none", "mean", "similarity", "shared_qk", "attention"]
+Mixer = Literal["none", "mean", "similarity", "shared_qk", "attention", "sinks", "gated", "mla"]
 OutputHead = Literal["linear", "scaled", "masked", "none"]
 Pooling = Literal["first", "mean"]
+Router = Literal["softmax", "sigmoid"]
+Balance = Literal["none", "loss", "bias"]
 Precision = Literal["auto", "float32", "bfloat16"]
 Init = Literal["scaled", "plain", "fan_in", "normal", "torch"]
 OptimizerName = Literal["adamw", "muon", "sgd"]
 Schedule = Literal["constant", "linear", "cosine"]
 Objective = Literal["next_token", "masked"]
 
-GATED: tuple[Ffn, ...] = ("swiglu", "geglu", "geglu_tanh")
+GATED: tuple[Ffn, ...] = ("swiglu", "swiglu_clamped", "geglu", "geglu_tanh")
 BIASED: tuple[Norm, ...] = ("layernorm", "dyt")  # norms that may have a bias
-LEARNED_MIXERS: tuple[Mixer, ...] = ("shared_qk", "attention")
+GROUPED_MIXERS: tuple[Mixer, ...] = (
+    "attention",
+    "sinks",
+    "gated",
+)  # whose heads may share keys
+LEARNED_MIXERS: tuple[Mixer, ...] = ("shared_qk", *GROUPED_MIXERS, "mla")
 MIN_BPE, MAX_BPE = 257, 65_536  # tokens of a bpe vocabulary: the 256 bytes and at least one merge
 
 
@@ -97,15 +104,29 @@ class ModelConfig(_Fields):
     norm_eps: float = 1e-5
     wiring: Wiring = "pre"
     ffn: Ffn = "gelu"
+    n_experts: int = 0  # networks of d_ff that a router chooses from (Shazeer et al. 2017); 0: one network
+    active_experts: int = 2  # of them, for each token
+    shared_experts: int = 0  # networks beside them that read every token (DeepSeek-V3: 1)
+    router: Router = "softmax"  # the experts' scores: all together, or a sigmoid each (DeepSeek-V3)
+    # The weights of the chosen are divided by their sum; a single one's is then 1, and its router learns
+    # nothing
+    router_norm: bool = True
+    router_scale: float = 1.0  # ... and multiplied by this (DeepSeek-V3: 2.5)
+    balance: Balance = "none"  # loss: Switch's (Fedus et al. 2021); bias: without one (Wang et al. 2024)
+    balance_rate: float = 0.01  # the factor of that loss, or the step of those biases
     position: Position = "learned"
     rope_theta: float = 10_000.0
     rope_fraction: float = 1.0  # share of a head's dimensions that RoPE turns; Pythia: the first quarter
     mixer: Mixer = "attention"
+    d_latent: int = 0  # of mla: numbers that keys and values are made of (DeepSeek-V3: 512); 0: 4 d_head
+    d_rotated: int = 0  # ... dimensions beside d_head that positions turn (64); 0: half of d_head
+    d_query: int = 0  # ... numbers that queries are made of (1,536); 0: of x itself
     qk_norm: bool = False
     qk_gain: bool = False  # with qk_norm: a learned gain for each dimension of a head (Qwen3)
     score_scale: bool = True  # scores are divided by sqrt(d_head); T5 divides none
     causal: bool = True
     window: int = 0  # positions that a token looks back over, itself included (Mistral: 4,096); 0: all
+    global_every: int = 0  # every such layer has no window (Gemma 3: the 6th, gpt-oss: the 2nd); 0: none
     output_projection: bool = True
     tie_embeddings: bool = True
     attention_bias: bool = False
@@ -133,6 +154,9 @@ class ModelConfig(_Fields):
         if self.d_ff is None:
             plain = 4 * self.d_model
             values["d_ff"] = gated_width(plain) if self.ffn in GATED else plain
+        if self.mixer == "mla":
+            values["d_latent"] = self.d_latent or 4 * values["d_head"]
+            values["d_rotated"] = self.d_rotated or max(2, values["d_head"] // 4 * 2)
         return ResolvedConfig(**values)
 
     def validate(self) -> Self:
@@ -155,13 +179,19 @@ class ModelConfig(_Fields):
         if self.window and not self.causal:
             raise ConfigError("window", self.window, "needs the causal mask: it is counted backwards")
         _check_norm(self)
+        _check_experts(self)
         return self
 
 
 _MODEL_RANGES: Ranges = {
     **dict.fromkeys(("vocab_size", "context", "d_model", "n_layers", "n_heads"), COUNT),
     **dict.fromkeys(("n_kv_heads", "d_head", "d_ff"), COUNT),
-    **dict.fromkeys(("window", "token_types"), (0, math.inf)),
+    **dict.fromkeys(("window", "global_every", "token_types", "shared_experts"), (0, math.inf)),
+    **dict.fromkeys(("d_latent", "d_rotated", "d_query"), (0, math.inf)),
+    "n_experts": (0, 1024),
+    "active_experts": COUNT,
+    "router_scale": (0.01, 100.0),
+    "balance_rate": SHARE,
     "norm_eps": SHARE,
     "dropout": (0.0, 0.95),
     "rope_theta": (1.0, 1e12),
@@ -184,7 +214,31 @@ class ResolvedConfig(ModelConfig):
         >>> ModelConfig(rope_fraction=0.25).resolved().d_rotary
         8
         """
-        return round(self.rope_fraction * self.d_head)
+        return self.d_rotated if self.mixer == "mla" else round(self.rope_fraction * self.d_head)
+
+    @property
+    def cache_shape(self) -> tuple[int, int, int]:
+        """Tensors that are cached in a layer, their heads, and the numbers of each for a token."""
+        return (
+            (1, 1, self.d_rotated + self.d_latent)
+            if self.mixer == "mla"
+            else (2, self.n_kv_heads, self.d_head)
+        )
+
+    @property
+    def windows(self) -> tuple[int, ...]:
+        """The window of each layer; 0 for one that attends to everything before.
+
+        >>> ModelConfig(n_layers=4, window=8, global_every=2).resolved().windows
+        (8, 0, 8, 0)
+        """
+        every = self.global_every or self.n_layers + 1
+        return tuple(0 if layer % every == 0 else self.window for layer in range(1, self.n_layers + 1))
+
+    @property
+    def widest_window(self) -> int:
+        """Positions that the layer which looks back farthest looks back over; 0: all."""
+        return 0 if 0 in self.windows else self.window
 
 
 @dataclass(frozen=True)
@@ -311,12 +365,12 @@ def _check_mixer(c: ResolvedConfig) -> None:
             c.n_kv_heads,
             f"must divide n_heads ({c.n_heads}): every key-value head serves the same number of query heads",
         )
-    if c.mixer != "attention" and c.n_kv_heads != c.n_heads:
+    if c.mixer not in GROUPED_MIXERS and c.n_kv_heads != c.n_heads:
         raise ConfigError(
             "n_kv_heads",
             c.n_kv_heads,
-            f"must equal n_heads ({c.n_heads}) for mixer {c.mixer!r}; only 'attention' has separate keys to"
-            " share",
+            f"must equal n_heads ({c.n_heads}) for mixer {c.mixer!r}; separate keys to share have only "
+            + ", ".join(GROUPED_MIXERS),
         )
     if c.qk_gain and not (c.qk_norm and c.mixer in LEARNED_MIXERS):
         raise ConfigError("qk_gain", True, "needs qk_norm, and a mixer with query and key matrices")
@@ -333,7 +387,11 @@ def _check_mixer(c: ResolvedConfig) -> None:
             f"must be d_model / n_heads = {wanted} {why}: the heads' outputs go back into the stream as"
             " they are",
         )
-    if c.position == "rope" and c.mixer != "none" and c.d_head % 2:
+    if c.mixer == "mla" and c.qk_norm:
+        raise ConfigError("qk_norm", True, "must be False for mla, which norms what keys are made of")
+    if c.mixer == "mla" and c.position == "rope" and c.d_rotated % 2:
+        raise ConfigError("d_rotated", c.d_rotated, "must be even for RoPE: it rotates pairs of dimensions")
+    if c.position == "rope" and c.mixer not in ("none", "mla") and c.d_head % 2:
         raise ConfigError("d_head", c.d_head, "must be even for RoPE: it rotates pairs of dimensions")
     if c.position == "rope" and c.mixer != "none" and (c.d_rotary < 2 or c.d_rotary % 2):
         what = f"makes RoPE rotate {c.d_rotary} of a head's {c.d_head} dimensions"
@@ -351,6 +409,21 @@ def _check_norm(c: ModelConfig) -> None:
         raise ConfigError("embedding_norm", True, "needs a norm; with norm = 'none' it must be False")
     if c.norm_bias and c.norm not in BIASED:
         raise ConfigError("norm_bias", True, f"must be False for {c.norm}: it has no bias")
+
+
+def _check_experts(c: ModelConfig) -> None:
+    if not c.n_experts:
+        return
+    if c.ffn == "none":
+        raise ConfigError(
+            "n_experts", c.n_experts, "needs a feed-forward network; with ffn = 'none' it must be 0"
+        )
+    if c.active_experts > c.n_experts:
+        raise ConfigError(
+            "active_experts",
+            c.active_experts,
+            f"must be at most n_experts ({c.n_experts}): a token meets each once",
+        )
 
 
 def _check_type(name: str, value: Any, hint: Any) -> None:

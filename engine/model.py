@@ -41,6 +41,9 @@ class BlockStack(nn.Module):
         self.positions: Scheme = parts.position(c)(c)
         block: type[Block] | type[DecoderBlock] = parts.crossing(c) if crossing else parts.wiring(c)
         self.blocks = nn.ModuleList(block(c, parts) for _ in range(c.n_layers))
+        if c.global_every:
+            for each, window in zip(self.blocks, c.windows, strict=True):
+                each.mixer.window = window  # type: ignore[union-attr]
         self.norm_final: Norm = NoNorm(c) if block.ends_normed else parts.norm(c)(c)
 
     @property
@@ -211,14 +214,14 @@ def check_tokens(tokens: Tensor, name: str) -> None:
 
 def mask_of(config: ResolvedConfig, parts: Parts, length: int, like: Tensor, start: int = 0) -> Tensor | None:
     """Returns what a model adds to its scores, (query, key): the mask of its parts, and -inf for keys
-    before its sliding window.
+    before its sliding window, where all layers have the same.
     """
     if not config.causal:
         return None
     window = None
-    if 0 < config.window < start + length:
+    if 0 < config.window < start + length and not config.global_every:
         window = window_mask(length, like, config.window, start)
-    if length == 1 and parts.mask is causal_mask:
+    if length == 1 and parts.mask is causal_mask and not config.global_every:
         return window
     mask = parts.mask(length, like, start)
     if mask is None or window is None:

@@ -41,6 +41,7 @@ AXES: dict[str, tuple[str, ...]] = {
     "scores": _PATTERN,  # q k^T, scaled
     "masked_scores": _PATTERN,  # with -inf where nothing may be seen
     "pattern": _PATTERN,  # attention weights: softmax of them
+    "z_gate": _HEADS,  # what share of each number of z passes (gated attention)
     "z": _HEADS,  # values summed by the pattern
     "attn_out": _STREAM,  # what attention adds to the stream
     # The stream between attention and feed-forward network: before norm1 in post-norm, absent in parallel
@@ -60,6 +61,8 @@ AXES: dict[str, tuple[str, ...]] = {
     "cross_out": _STREAM,
     "cross_resid": _STREAM,  # the stream after cross-attention
     "norm2": _STREAM,  # normalised for the feed-forward network
+    "router": ("batch", "query", "expert"),  # logits of the experts of a mixture
+    "routing": ("batch", "query", "expert"),  # their weights, 0 for those that are not chosen
     "ffn_pre": _HIDDEN,  # neurons before the activation function
     "ffn_gate": _HIDDEN,  # the gate before it (SwiGLU, GeGLU)
     "ffn_post": _HIDDEN,  # neurons after it

@@ -245,7 +245,7 @@ def test_the_walk_leads_through_the_whole_engine_and_meets_no_file_before_those_
         path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in (ROOT / "engine").rglob("*.py")
     }
     assert {*walk} == {name for name, text in every.items() if text.count("\n") > 10}
-    assert sum(text.count("\n") for text in every.values()) <= 7_000 and len(every) <= 50
+    assert sum(text.count("\n") for text in every.values()) <= 7_500 and len(every) <= 50
 
 
 # The built site --------------------------------------------------------------------------------------

@@ -41,6 +41,10 @@ def _is(field: str, *wanted: object) -> Callable[[Values], bool]:
     return lambda values: values[field] in wanted
 
 
+def _experts() -> Callable[[Values], bool]:
+    return lambda values: values["n_experts"] != 0
+
+
 def _norm_reads(field: str) -> Callable[[Values], bool]:
     return lambda values: field in NORM_CARDS[values["norm"]].reads
 
@@ -93,6 +97,22 @@ PARTS = (
     Control(
         "mixer", "Mixer", "How tokens exchange information: not at all, by averages, or by full attention."
     ),
+    *(
+        Control(field, label, text, 8, _is("mixer", "mla"))
+        for field, label, text in (
+            (
+                "d_latent",
+                "Latent width",
+                "MLA: the vector that keys and values are made of. 0: 4 head widths.",
+            ),
+            (
+                "d_rotated",
+                "Rotated width",
+                "MLA: dimensions beside the head's that RoPE rotates. 0: half of it.",
+            ),
+            ("d_query", "Query width", "MLA: the vector that queries are made of. 0: the stream itself."),
+        )
+    ),
     Control(
         "causal",
         "Causal mask",
@@ -107,11 +127,18 @@ PARTS = (
         _is("causal", True),
     ),
     Control(
+        "global_every",
+        "Layers without a window",
+        "With a window: how often a layer has none and attends to everything. 0: never (Gemma 3: every 6th,"
+        " gpt-oss: every 2nd).",
+        matters=lambda values: bool(values["window"]),
+    ),
+    Control(
         "qk_norm",
         "QK-norm",
         "Normalises queries and keys to RMS 1 (length √d_head) before they are compared; this bounds the"
         " scores.",
-        matters=_is("mixer", "attention", "shared_qk"),
+        matters=_is("mixer", *LEARNED_MIXERS),
     ),
     Control(
         "qk_gain",
@@ -123,19 +150,19 @@ PARTS = (
         "score_scale",
         "Scaled scores",
         "Divides scores by √d_head. T5 does not.",
-        matters=_is("mixer", "attention", "shared_qk", "similarity"),
+        matters=_is("mixer", *LEARNED_MIXERS, "similarity"),
     ),
     Control(
         "output_projection",
         "Output projection",
         "The matrix W_O that mixes the heads.",
-        matters=_is("mixer", "attention", "shared_qk"),
+        matters=_is("mixer", *LEARNED_MIXERS),
     ),
     Control(
         "attention_bias",
         "Attention biases",
         "A bias for queries, keys, values and output.",
-        matters=_is("mixer", "attention", "shared_qk"),
+        matters=_is("mixer", *LEARNED_MIXERS),
     ),
     Control(
         "output_bias",
@@ -164,14 +191,50 @@ PARTS = (
         1e-5,
         _norm_reads("norm_eps"),
     ),
-    Control(
-        "ffn", "Feed-forward", "Its nonlinearity; swiglu, geglu and geglu_tanh have a third matrix, the gate."
-    ),
+    Control("ffn", "Feed-forward", "Its nonlinearity; swiglu and geglu have a third matrix, the gate."),
     Control(
         "ffn_bias",
         "Feed-forward biases",
         "A bias for each of its matrices.",
         matters=lambda values: values["ffn"] != "none",
+    ),
+    Control(
+        "n_experts",
+        "Experts",
+        "Mixture of experts: networks of the feed-forward width, of which a router chooses for each token. 0:"
+        " one network.",
+        1,
+        lambda values: values["ffn"] != "none",
+    ),
+    Control("active_experts", "Active experts", "How many of them compute each token.", 1, _experts()),
+    Control(
+        "shared_experts", "Shared experts", "Experts beside them that compute every token.", 1, _experts()
+    ),
+    Control(
+        "router",
+        "Router",
+        "Scores of the experts. softmax: they share 1 among them. sigmoid: each for itself (DeepSeek-V3).",
+        matters=_experts(),
+    ),
+    Control(
+        "router_norm",
+        "Normalised routing",
+        "The weights of the active experts are divided by their sum.",
+        matters=_experts(),
+    ),
+    Control("router_scale", "Routing scale", "A factor of those weights.", 0.1, _experts()),
+    Control(
+        "balance",
+        "Load balancing",
+        "none: as it comes. loss: an auxiliary loss (Switch). bias: a bias moves the choice (DeepSeek-V3).",
+        matters=_experts(),
+    ),
+    Control(
+        "balance_rate",
+        "Balancing rate",
+        "The factor of the auxiliary loss, or the step of the bias.",
+        0.005,
+        lambda values: values["n_experts"] != 0 and values["balance"] != "none",
     ),
     Control("tie_embeddings", "Tied embeddings", "The output matrix is the embedding itself."),
     Control(

@@ -90,6 +90,14 @@ GUESSES: Mapping[str, Return] = {
         "Twice the text",
         settings=_at("parameters?parameters_view=flops", "parameters_length=128", "parameters_length=8192"),
     ),
+    "windowed": Return(
+        "The cache of a text twice as long",
+        settings=_at(
+            "parameters?parameters_view=where&parameters_scope=since&parameters_measure=cached",
+            "parameters_card=gemma3-27b&parameters_length=1024",
+            "parameters_card=gpt-oss-20b&parameters_length=128",
+        ),
+    ),
     "mistake": Return(
         "What a bug does to the loss",
         settings=_at(_BUGS, "fault=transposed_mask", "fault=no_positions", "fault=not_shifted"),

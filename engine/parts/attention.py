@@ -19,12 +19,14 @@ from engine.parts.parameters import InitialValues, StackedLinear
 
 if TYPE_CHECKING:
     from engine.parts.blocks import PassContext
+    from engine.probe import Probe
 
 
 class Mixer(nn.Module):
     """Moves information between positions. HeadMixer is one to begin from."""
 
     present: ClassVar[bool] = True
+    window: int = 0  # of this layer, where another has another; one for all is in the mask
     cacheable: ClassVar[bool] = True  # under the causal mask, later tokens change nothing written before them
 
     def __init__(self, config: ResolvedConfig) -> None:
@@ -78,13 +80,19 @@ class HeadMixer(Mixer):
         v = probe("v", v.transpose(1, 2))
         q, k = hooks.rotate(self.normed(q, self.q_gain), self.normed(k, self.k_gain))
         q, k = probe("q_rot", q), probe("k_rot", k)
-        k, v = context.extend(k, v)  # with those of earlier positions, computed before
+        # with those of earlier positions, computed before
+        k, v = self.extended(k, v, x if context.memory is None else context.memory, context)
         scores = probe("scores", hooks.bias(self.scores(q, k)))  # (batch, head, query, key)
         masked = probe("masked_scores", self.masked(scores, mask))
         pattern = probe("pattern", self.weights(masked, mask))
         pattern = F.dropout(pattern, self.dropout, self.training)
-        z = probe("z", self.weighted_sum(pattern, v))  # (batch, head, query, d_head)
+        z = self.let_through(self.weighted_sum(pattern, v), x, probe)
+        z = probe("z", z)  # (batch, head, query, d_head)
         return probe("attn_out", F.dropout(self.output(self.merged(z)), self.dropout, self.training))
+
+    def extended(self, k: Tensor, v: Tensor, x: Tensor, context: PassContext) -> tuple[Tensor, Tensor]:
+        """Returns keys and values (batch, kv_head, key, d_head), which were made of x, with those cached."""
+        return context.extend(k, v)
 
     def normed(self, x: Tensor, gain: Tensor | None = None) -> Tensor:
         """Scales queries or keys (..., d_head) before the rotation: with `qk_norm` to length sqrt(d_head),
@@ -94,9 +102,14 @@ class HeadMixer(Mixer):
 
     def masked(self, scores: Tensor, mask: Tensor | None) -> Tensor:
         """Adds the mask, (query, key) or with padding (batch, 1, query, key), to scores (batch, head, query,
-        key): -inf where nothing may be seen.
+        key): -inf where nothing may be seen. So does a window that this layer has and others have not.
         """
-        return scores if mask is None else scores + mask
+        if mask is None:
+            return scores
+        length, keys = scores.shape[-2:]
+        if 0 < self.window < keys:
+            mask = mask + window_mask(length, scores, self.window, keys - length)
+        return scores + mask
 
     def weights(self, masked: Tensor, mask: Tensor | None = None) -> Tensor:
         """Turns masked scores (..., query, key) into attention weights, whose rows sum to 1. `mask` is
@@ -133,6 +146,10 @@ class HeadMixer(Mixer):
         v = v.reshape(batch * self.n_kv_heads, keys, self.d_head)  # (batch * kv_head, key, d_head)
         z = torch.bmm(pattern, v)  # (batch * kv_head, group * query, d_head)
         return z.view(batch, self.n_heads, length, self.d_head)
+
+    def let_through(self, z: Tensor, x: Tensor, probe: Probe) -> Tensor:
+        """Returns what the heads give of z (batch, head, query, d_head), all of it where x gates nothing."""
+        return z
 
     # For interpretability ---------------------------------------------------------
 
@@ -215,6 +232,41 @@ class Attention(HeadMixer):
         kv = F.linear(memory, w_kv, b_kv).unflatten(-1, (-1, self.d_head))  # (batch, key, 2 kv_head, d_head)
         k, v = kv.split([self.n_kv_heads, self.n_kv_heads], dim=2)
         return q, k, v
+
+
+class Sinks(Attention):
+    """Attention whose softmax has one score more for each head, learned and of no token: the weight that it
+    takes is given to nothing, so that a head may rest without attending to the first token (Xiao et al. 2023;
+    gpt-oss, OpenAI 2025).
+    """
+
+    initial_values: ClassVar[InitialValues] = {**Attention.initial_values, "sink": 0.0}
+
+    def __init__(self, config: ResolvedConfig) -> None:
+        super().__init__(config)
+        self.sink = nn.Parameter(torch.empty(self.n_heads))
+
+    def weights(self, masked: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Turns masked scores (batch, head, query, key) into weights whose rows sum to less than 1."""
+        sink = self.sink.to(masked.dtype)[:, None, None].expand(*masked.shape[:-1], 1)
+        return torch.cat((masked, sink), -1).softmax(-1)[..., :-1]
+
+
+class Gated(Attention):
+    """Attention whose heads' outputs are each multiplied by a gate in (0, 1), sigmoid(W_G x), so that a head
+    may give nothing (Qiu et al. 2025; Qwen3-Next).
+    """
+
+    initial_values: ClassVar[InitialValues] = {**Attention.initial_values, "w_gate": "matrix"}
+
+    def __init__(self, config: ResolvedConfig) -> None:
+        super().__init__(config)
+        width = self.n_heads * self.d_head
+        self.w_gate = nn.Linear(config.d_model, width, bias=config.attention_bias)
+
+    def let_through(self, z: Tensor, x: Tensor, probe: Probe) -> Tensor:
+        gate = self.w_gate(x).sigmoid().unflatten(-1, (self.n_heads, self.d_head))
+        return z * probe("z_gate", gate.transpose(1, 2))  # -> (batch, head, query, d_head)
 
 
 class SharedQK(HeadMixer):

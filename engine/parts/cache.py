@@ -21,8 +21,9 @@ class KVCache:
 
     def __init__(self, config: ModelConfig, capacity: int, like: Tensor, batch: int = 1) -> None:
         c = config.resolved()
-        shape = (c.n_layers, 2, batch, c.n_kv_heads, capacity, c.d_head)
-        # (layer, key or value, batch, kv_head, capacity, d_head)
+        tensors, heads, width = c.cache_shape
+        shape = (c.n_layers, tensors, batch, heads, capacity, width)
+        # (layer, key or value, batch, kv_head, capacity, d_head); of mla there is one tensor, of one head
         self.held = torch.empty(shape, dtype=like.dtype, device=like.device)
         self.length = 0
 
@@ -52,9 +53,9 @@ class KVCache:
         held, start = self.held[layer], self.length
         stop = start + k.shape[2]
         if stop > start:
-            held[0, :, :, start:stop] = k.detach()
-            held[1, :, :, start:stop] = v.detach()
-        return held[0, :, :, :stop], held[1, :, :, :stop]
+            for tensor, new in zip(held, (k, v)[: len(held)], strict=True):
+                tensor[:, :, start:stop] = new.detach()
+        return held[0, :, :, :stop], held[-1, :, :, :stop]
 
     def grow(self, capacity: int) -> None:
         """Makes room for `capacity` positions without changing those that are filled. Never shrinks."""

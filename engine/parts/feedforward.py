@@ -70,10 +70,14 @@ class GatedFeedForward(FeedForward):
         super().__init__(config)
         self.w_in = StackedLinear(config.d_model, (config.d_ff, config.d_ff), bias=config.ffn_bias)
 
+    def combined(self, gate: Tensor, pre: Tensor) -> Tensor:
+        """Returns what a gate and a value (..., d_ff) make together, of the same shape."""
+        return self.activation(gate) * pre
+
     def forward(self, x: Tensor, probe: Probe) -> Tensor | None:
         gate, pre = self.w_in(x).chunk(2, dim=-1)  # (batch, query, 2 d_ff) -> each (batch, query, d_ff)
         pre, gate = probe("ffn_pre", pre), probe("ffn_gate", gate)
-        post = probe("ffn_post", self.activation(gate) * pre)
+        post = probe("ffn_post", self.combined(gate, pre))
         # (batch, query, d_ff) -> (batch, query, d_model)
         return probe("ffn_out", F.dropout(self.w_out(post), self.dropout, self.training))
 
@@ -147,6 +151,20 @@ class SwiGlu(GatedFeedForward):
     @staticmethod
     def activation(x: Tensor) -> Tensor:
         return F.silu(x)
+
+
+class ClampedSwiGlu(GatedFeedForward):
+    """x σ(1.702 x) on a gate of at most 7, times 1 more than a value cut off at ±7 (gpt-oss, OpenAI 2025)."""
+
+    act: ClassVar[str] = "swish"
+
+    @staticmethod
+    def activation(x: Tensor) -> Tensor:
+        x = x.clamp(max=7.0)
+        return x * F.sigmoid(1.702 * x)
+
+    def combined(self, gate: Tensor, pre: Tensor) -> Tensor:
+        return self.activation(gate) * (pre.clamp(-7.0, 7.0) + 1)
 
 
 class GeGlu(GatedFeedForward):

@@ -15,9 +15,10 @@ from torch import Tensor, nn
 from engine.additions import import_additions
 from engine.config import ResolvedConfig
 from engine.errors import ConfigError
-from engine.parts import attention, blocks, feedforward, norms, output, positions
+from engine.parts import attention, blocks, feedforward, latent, norms, output, positions
 from engine.parts.attention import Mixer, causal_mask, decoder_masks
 from engine.parts.blocks import Block, DecoderBlock, PassContext, each_block
+from engine.parts.experts import mixture
 from engine.parts.feedforward import FeedForward
 from engine.parts.norms import Norm
 from engine.parts.output import Output
@@ -77,7 +78,8 @@ class Parts:
         return self.mixers[config.mixer]
 
     def feedforward(self, config: ResolvedConfig) -> type[FeedForward]:
-        return self.feedforwards[config.ffn]
+        network = self.feedforwards[config.ffn]
+        return mixture(network) if config.n_experts else network  # type: ignore[arg-type]
 
     def wiring(self, config: ResolvedConfig) -> type[Block]:
         return self.wirings[config.wiring]
@@ -146,6 +148,9 @@ MIXERS: dict[str, type[Mixer]] = {
     "similarity": attention.Similarity,
     "shared_qk": attention.SharedQK,
     "attention": attention.Attention,
+    "sinks": attention.Sinks,
+    "gated": attention.Gated,
+    "mla": latent.LatentAttention,
 }
 FEEDFORWARDS: dict[str, type[FeedForward]] = {
     "relu": feedforward.Relu,
@@ -153,6 +158,7 @@ FEEDFORWARDS: dict[str, type[FeedForward]] = {
     "gelu": feedforward.Gelu,
     "gelu_tanh": feedforward.GeluTanh,
     "swiglu": feedforward.SwiGlu,
+    "swiglu_clamped": feedforward.ClampedSwiGlu,
     "geglu": feedforward.GeGlu,
     "geglu_tanh": feedforward.GeGluTanh,
     "none": feedforward.NoFeedForward,

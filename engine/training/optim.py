@@ -28,7 +28,9 @@ class Slot:
     name: str
     shape: torch.Size
     start: int
-    group: str  # "matrix" (2-D, inside a block), "table" (embeddings and positions), "vector" (gains, biases)
+    # "matrix" (2-D, inside a block), "table" (embeddings and positions), "vector" (gains, biases), "stepped"
+    # (a gradient that is its step: what a part lists in `stepped`)
+    group: str
     row_blocks: tuple[int, ...]
 
     @property
@@ -39,7 +41,7 @@ class Slot:
         return flat[self.start : self.stop].view(self.shape)
 
 
-GROUPS = ("matrix", "table", "vector")
+GROUPS = ("matrix", "table", "vector", "stepped")
 
 
 def layout(model: nn.Module) -> list[Slot]:
@@ -50,7 +52,11 @@ def layout(model: nn.Module) -> list[Slot]:
         f"{name}.weight": m.row_blocks for name, m in model.named_modules() if isinstance(m, StackedLinear)
     }
 
+    stepped = {f"{name}.{p}" for name, m in model.named_modules() for p in getattr(m, "stepped", ())}
+
     def group(name: str, parameter: Tensor) -> str:
+        if name in stepped:
+            return "stepped"
         if parameter.dim() < 2:
             return "vector"
         return "matrix" if "blocks." in name else "table"
@@ -108,12 +114,16 @@ class Optimiser:
         with torch.no_grad():
             flat = torch.cat([g.reshape(-1) for g in gradients])
             self.gradient.copy_(flat)
-            norm = float(self.gradient.norm())
+            stepped = self.slices.get("stepped", slice(len(flat), None))  # the last: of no loss
+            of_loss = self.gradient[: stepped.start]
+            norm = float(of_loss.norm())
             if 0 < self.config.grad_clip < norm:
-                self.gradient.mul_(self.config.grad_clip / norm)
+                of_loss.mul_(self.config.grad_clip / norm)
             self.steps += 1
             for kind, where in self.slices.items():
-                if kind == "matrix" and self.config.optimizer == "muon":
+                if kind == "stepped":
+                    self.master_weights[where].sub_(self.gradient[where])
+                elif kind == "matrix" and self.config.optimizer == "muon":
                     self._muon(self.config.muon_learning_rate * scale)
                 else:
                     decay = 0.0 if kind == "vector" else self.config.weight_decay

@@ -186,7 +186,10 @@ class _Training(Loop[Transformer, Batch]):
         self.corpus = replace(corpus, train=train, validation=validation)
         model = build(model_config, config.seed, parts=parts, init=config.init)
         has_dropout = model.config.dropout > 0
-        super().__init__(model, parts, config, control, choose(config.precision, device), has_dropout)
+        numerics = choose(config.precision, device)
+        if model.config.n_experts:  # as many rows as the routing says: oneDNN would prepare each product anew
+            numerics = replace(numerics, matmul="highest")
+        super().__init__(model, parts, config, control, numerics, has_dropout)
         self.batches = Batches(self.corpus, model_config, config, parts.targets)
         self.score_heads = score_heads if config.repeat else None
 

@@ -56,6 +56,8 @@ def head_stages(model: Transformer, recording: Recording, layer: int, head: int)
     masked = mixer.masked(biased, mask)
     pattern = mixer.weights(masked, mask)
     z = mixer.weighted_sum(pattern, v)
+    if (gate := f"blocks.{layer}.z_gate") in recording:
+        z = z * torch.from_numpy(recording[gate].copy()).double()
     mine, weights = masked[0, head].numpy(), pattern[0, head].numpy()
     return Stages(
         q[0, head].numpy(),

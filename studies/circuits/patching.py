@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
@@ -22,7 +22,7 @@ from torch import Tensor
 from engine.config import ResolvedConfig
 from engine.data.progress import Progress, Steps
 from engine.errors import ConfigError, ShapeError
-from engine.model import Transformer
+from engine.model import Transformer, mask_of
 from engine.parts.blocks import PassContext
 from engine.parts.cache import KVCache
 from engine.parts.registry import Parts
@@ -205,14 +205,17 @@ class CausalCone:
         return int(self.reached.sum()) - 1
 
 
-def visible_keys(model: Transformer, length: int) -> np.ndarray:
-    """Returns which keys each query's mixer reads, (query, key) bool, from the model's mask; no key where it
-    has no mixer, and every key where it has no mask, or a mixer past which a causal mask does not hold.
+def visible_keys(model: Transformer, layer: int, length: int) -> np.ndarray:
+    """Returns which keys each query of a layer reads, (query, key) bool, from the model's mask; no key where
+    it has no mixer, and every key where it has no mask, or a mixer past which a causal mask does not hold.
     """
     mixer = model.parts.mixer(model.config)
     if not mixer.present:
         return np.zeros((length, length), bool)
-    mask = model.mask(length, torch.zeros(1)) if mixer.cacheable else None
+    if not mixer.cacheable:
+        return np.ones((length, length), bool)
+    own = replace(model.config, window=model.config.windows[layer], global_every=0)
+    mask = mask_of(own, model.parts, length, torch.zeros(1))
     return np.ones((length, length), bool) if mask is None else np.isfinite(mask.numpy())
 
 
@@ -223,7 +226,6 @@ def causal_cone(model: Transformer, site: Site, cell: Cell, length: int) -> Caus
     Attention carries a change to the queries that see its position, the feed-forward network nowhere else:
     the cone follows from the mask and the wiring alone, whatever the weights are.
     """
-    reads = visible_keys(model, length)
     if site == "z":  # heads of one block run side by side
         heads = np.zeros((model.config.n_layers, model.config.n_heads), bool)
         heads[cell] = True
@@ -231,8 +233,11 @@ def causal_cone(model: Transformer, site: Site, cell: Cell, length: int) -> Caus
         return CausalCone(cell, heads, "heads")
     wiring, thinks = model.parts.wiring(model.config), model.parts.feedforward(model.config).present
     reached = np.zeros((model.config.n_layers, length), bool)
+    read = np.zeros((length, length), bool)  # by any of these layers
     edited, stream = np.arange(length) == cell[1], np.zeros(length, bool)  # (query,)
     for layer in range(cell[0], model.config.n_layers):
+        reads = visible_keys(model, layer, length)
+        read |= reads
         at = site if layer == cell[0] else None
         stream = edited if at == "resid_pre" else stream
         attention = edited if at == "attn_out" else np.any(reads & stream, axis=1)
@@ -240,7 +245,7 @@ def causal_cone(model: Transformer, site: Site, cell: Cell, length: int) -> Caus
         network = edited if at == "ffn_out" else stream if wiring.parallel else middle
         reached[layer] = {"resid_pre": stream, "attn_out": attention, "ffn_out": network}[site]
         stream = (network if wiring.replaces else middle | network) if thinks else middle
-    return CausalCone(cell, reached, _spread(reads))
+    return CausalCone(cell, reached, _spread(read))
 
 
 def _spread(reads: np.ndarray) -> Spread:

@@ -59,25 +59,37 @@ def once(c: ResolvedConfig) -> tuple[Product, ...]:
 
 
 def seen(c: ResolvedConfig, tokens: int) -> int:
-    """Returns how many of `tokens` a token is compared with: no more than the window.
+    """Returns how many of `tokens` a token is compared with in a layer, in that which compares most: no more
+    than the window.
 
     >>> from engine.config import ModelConfig
     >>> c = ModelConfig(window=8).resolved()
     >>> seen(c, 5), seen(c, 64)
     (5, 8)
     """
-    return min(tokens, c.window) if c.window else tokens
+    return min(tokens, c.widest_window) if c.widest_window else tokens
+
+
+def seen_by_layers(c: ResolvedConfig, tokens: int) -> int:
+    """Returns the same, summed over all layers, some of which may have a window."""
+    return sum(min(tokens, window) if window else tokens for window in c.windows)
 
 
 def _stack(c: ResolvedConfig, tokens: int, parts: Parts) -> list[Product]:
-    return [
-        *_of("attention", card_of(parts.mixer(c)).products(c), c, seen(c, tokens)),
-        *_of("feedforward", card_of(parts.feedforward(c)).products(c), c, tokens),
-    ]
+    mixing, thinking = card_of(parts.mixer(c)).products(c), card_of(parts.feedforward(c)).products(c)
+    return [*_of("attention", mixing, c, tokens), *_of("feedforward", thinking, c, tokens)]
 
 
 def _of(component: str, made: tuple[cards.Product, ...], c: ResolvedConfig, tokens: int) -> list[Product]:
-    return [_product(component, each, c, tokens, c.n_layers) for each in made]
+    """Once for all layers; where what grows with the text grows to a window in some, once for each kind."""
+    result = []
+    for each in made:
+        kinds = [(tokens, c.n_layers)]
+        if "T" in each.sizes and component == "attention":
+            whole = c.windows.count(0)
+            kinds = [(tokens, whole), (min(tokens, c.window), c.n_layers - whole)]
+        result += [_product(component, each, c, reach, count) for reach, count in kinds if count]
+    return result
 
 
 def _product(component: str, made: cards.Product, c: ResolvedConfig, tokens: int, copies: int) -> Product:

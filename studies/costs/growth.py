@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.config import ResolvedConfig
 from engine.parts.registry import HEALTHY, Parts
-from studies.costs.flops import products, seen
+from studies.costs.flops import products, seen, seen_by_layers
 from studies.costs.ledger import Ledger, kv_numbers
 
 HEADS = (1, 2, 4, 8, 16, 32)
@@ -34,7 +34,8 @@ def by_part(ledger: Ledger, lengths: np.ndarray) -> dict[str, np.ndarray]:
         for name, components in LEVEL.items()
     }
     level = np.full(len(lengths), single.forward - single.scores, dtype=np.float64)
-    scores = np.array([single.scores * seen(ledger.config, int(n)) for n in lengths], dtype=np.float64)
+    each = single.scores / ledger.config.n_layers
+    scores = np.array([each * seen_by_layers(ledger.config, int(n)) for n in lengths], dtype=np.float64)
     return {"everything else": level, "scores and weighted sums": scores, **result}
 
 
@@ -69,7 +70,7 @@ def break_even(ledger: Ledger) -> BreakEven:
     c = ledger.config
     numbers = kv_numbers(c, ledger.encoder)
     group = c.n_heads // c.n_kv_heads
-    return BreakEven(ledger.memory("bfloat16").weights, 2 * numbers, group, c.window)
+    return BreakEven(ledger.memory("bfloat16").weights, 2 * numbers, group, c.widest_window)
 
 
 @dataclass(frozen=True)

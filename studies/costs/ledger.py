@@ -11,7 +11,7 @@ from engine.config import ModelConfig, ResolvedConfig
 from engine.parts.registry import HEALTHY, Parts
 from engine.presets import Preset
 from studies.costs.cards import BatchShape, SavedForBackward
-from studies.costs.flops import Product, once, products, seen
+from studies.costs.flops import Product, once, products, seen_by_layers
 from studies.costs.memory import DTYPES, GB, TRAINED_IN, Memory, activations, kv_numbers
 from studies.costs.rows import COMPONENTS, PER_BLOCK, SYMBOLS, Row, parameter_rows
 
@@ -115,11 +115,15 @@ class Ledger:
         """Returns the first length at which attention's scores and sums cost as much as everything else
         together; None where they never do: without attention, or where its window is shorter.
         """
-        single = self.flops(1)
+        c, single = self.config, self.flops(1)
         if single.scores == 0:
             return None
-        length = ceil((single.forward - single.scores) / single.scores)
-        return None if 0 < self.config.window < length else length
+        level = single.forward - single.scores
+        length = ceil(level / single.scores)
+        if not 0 < c.window < length:
+            return length
+        growing = single.scores * c.windows.count(0) // c.n_layers
+        return ceil((level - (single.scores - growing) * c.window) / growing) if growing else None
 
     def memory(self, dtype: str = "bfloat16", batch: int = 1, tokens: int | None = None) -> Memory:
         """Returns the bytes for `batch` sequences of `tokens` (the context if None) in `dtype` (of DTYPES). A
@@ -130,7 +134,7 @@ class Ledger:
         trainable = dtype in TRAINED_IN
         run = BatchShape(batch, length, narrow=size < 4)
         kept = activations(c, run, self.parts, encoder=self.encoder).values()
-        cached = seen(c, length) * kv_numbers(c, self.encoder, self.parts)
+        cached = seen_by_layers(c, length) * kv_numbers(c, self.encoder, self.parts) // c.n_layers
         return Memory(
             weights=weights,
             gradients=weights if trainable else 0,

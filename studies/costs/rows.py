@@ -17,7 +17,8 @@ from studies.costs.cards.table import card_of
 # How a size is written in a formula.
 SYMBOLS = {
     "vocab_size": "V", "context": "T", "d_model": "d", "n_layers": "L", "n_heads": "H", "n_kv_heads": "H_kv",
-    "d_head": "d_head", "d_ff": "d_ff",
+    "d_head": "d_head", "d_ff": "d_ff", "d_latent": "d_c", "d_rotated": "d_R", "d_query": "d_c'",
+    "n_experts": "E", "active_experts": "k", "shared_experts": "E_s",
 }  # fmt: skip
 PER_BLOCK = ("norm1", "attention", "norm_cross", "cross_attention", "norm2", "feedforward")
 COMPONENTS = (

@@ -75,7 +75,7 @@ def timing(config: ResolvedConfig, lengths: tuple[int, ...], parts: Parts = HEAL
         for length in lengths:
             measured[length] = min(measured[length], _seconds(mixer, length))
             yield Progress(done, ROUNDS)
-    return Timing(measured, config.window)
+    return Timing(measured, config.widest_window)
 
 
 @torch.inference_mode()

@@ -6,6 +6,7 @@ from typing import Any
 
 from engine.config import ResolvedConfig
 from studies.costs.ledger import Ledger, kv_numbers
+from studies.costs.since_2023 import Card
 from studies.guesses import Truth, closest
 
 EDGE = 0.05  # of a ratio: as good as that
@@ -45,3 +46,11 @@ def longer(ledger: Ledger, tokens: int) -> Truth:
     times = then / now
     right = "same" if times < 1 + EDGE else "twice" if times > 2 * (1 - EDGE) else "between"
     return Truth(right, ("same", "between", "twice"), {"times": times, "before": now, "after": then})
+
+
+def longer_cache(card: Card, tokens: int) -> Truth:
+    """Compares the cache of a text twice as long: "twice", the "same", or "between"."""
+    now, then = card.cache(tokens), card.cache(2 * tokens)
+    times = then / now
+    right = "same" if times < 1 + EDGE else "twice" if times > 2 * (1 - EDGE) else "between"
+    return Truth(right, ("twice", "between", "same"), {"times": times, "before": now, "after": then})

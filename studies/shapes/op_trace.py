@@ -43,7 +43,7 @@ _PARTS = {
     "position": ("pos_embed", "position"),
     "residual": ("resid_pre", "resid_mid", "cross_resid", "resid_post"),
     "norm": ("norm_embed", "norm1", "cross_norm", "norm2", "norm_final", "norm_out"),
-    "feedforward": ("ffn_in", "ffn_pre", "ffn_gate", "ffn_post", "ffn_out"),
+    "feedforward": ("router", "routing", "ffn_in", "ffn_pre", "ffn_gate", "ffn_post", "ffn_out"),
     "output": _OUTPUT,
 }
 _PART = {name: part for part, names in _PARTS.items() for name in names}  # all others: attention
@@ -199,7 +199,13 @@ class OperationTrace(TorchFunctionMode):
                 if prepared:
                     self._add(stack + role, prepared, prepared[-1].outputs[0])
         if not any(x is output for output in self.outputs):
-            *before, last = _groups(self._chain(x))
+            chain = self._chain(x)
+            # The products of several experts are one step
+            many = (
+                name.endswith(("ffn_gate", "ffn_pre", "ffn_out"))
+                and sum(o.name == "linear" for o in chain) > 1
+            )
+            *before, last = [chain] if many else _groups(chain)
             for group in before:
                 self._add(self._unseen_name(name, group[-1].name), group, group[-1].outputs[0])
             self._add(name, last, x)

@@ -17,6 +17,7 @@ from engine.model import Transformer, build
 from engine.parts.attention import HeadMixer
 from engine.parts.positions import NoPosition
 from engine.parts.registry import FEEDFORWARDS, HEALTHY, MIXERS, NORMS, POSITIONS, WIRINGS, Parts, swapped
+from engine.probe import Probe
 from engine.recording import record
 from engine.sample import Decoder
 from engine.sample.generate import steps
@@ -59,6 +60,10 @@ RICH = [  # every part at once with all that it may have
     Case("part rope", dict(position="rope", rope_fraction=0.5, wiring="parallel")),
     Case("no w_o", dict(output_projection=False, position="t5")),
     Case("window", dict(window=3, position="alibi")),
+    Case("windows by layer", dict(window=3, global_every=2, position="rope", n_kv_heads=2)),
+    Case("mla", dict(mixer="mla", position="rope", d_latent=6, d_rotated=4, d_query=5, attention_bias=True)),
+    Case("qwen3-next", dict(mixer="gated", position="rope", rope_fraction=0.5, n_kv_heads=2, qk_norm=True)),
+    Case("gpt-oss", dict(mixer="sinks", window=3, global_every=2, position="rope", attention_bias=True)),
     Case("qwen3", dict(position="rope", norm="rmsnorm", qk_norm=True, qk_gain=True, n_kv_heads=2)),
     Case("gain of shared keys", dict(mixer="shared_qk", qk_norm=True, qk_gain=True)),
     Case("gemma", dict(position="rope", norm="rmsnorm", ffn="geglu_tanh", embedding_scale=True)),
@@ -66,6 +71,11 @@ RICH = [  # every part at once with all that it may have
     Case("bert", dict(embedding_norm=True, token_types=2, wiring="post", norm_bias=True)),
     Case("token types", dict(token_types=3, embedding_scale=True)),
     Case("t5", dict(position="t5", norm="rmsnorm", score_scale=False)),
+    Case("experts", dict(n_experts=5, shared_experts=1, ffn="swiglu", ffn_bias=True, balance="bias")),
+    Case(
+        "experts, sigmoid",
+        dict(n_experts=4, ffn="relu2", router="sigmoid", router_norm=False, router_scale=2.5),
+    ),
     Case("masked head", dict(output_head="masked", norm_bias=True, tie_embeddings=False)),
 ]
 AT = {"positions_twice": {"position": "sinusoidal"}}
@@ -128,7 +138,7 @@ def test_what_is_read_and_written_is_the_model_s_own_forward_whether_it_keeps_or
 @every
 def test_exactly_the_supported_parts_take_the_fast_path(case: Case) -> None:
     model = model_of(case)
-    if model.can_cache and not {"window", "output_head"} & set(case.fields):
+    if model.can_cache and not {"window", "output_head", "n_experts"} & set(case.fields):
         own = all(getattr(case.parts, name) == getattr(HEALTHY, name) for name in FORWARD)
         own &= all(registry[getattr(case.config, kind)] in SUPPORTED for kind, registry in REGISTRIES.items())
         assert (Decoder(model)._fast is not None) == own
@@ -294,15 +304,15 @@ def test_what_is_switched_off_is_a_model_of_other_parts(case: Case) -> None:
             else:
                 np.testing.assert_array_equal(compare(model, before, switches).after.logits, before.logits)
         return
-    gather = case.parts.mixer(model.config).weighted_sum  # type: ignore[attr-defined]
+    passing = case.parts.mixer(model.config).let_through  # type: ignore[attr-defined]
 
     def without(by_mean: bool) -> Parts:
-        def weighted_sum(mixer: HeadMixer, pattern: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-            z = gather(mixer, pattern, v).clone()
+        def let_through(mixer: HeadMixer, z: torch.Tensor, x: torch.Tensor, probe: Probe) -> torch.Tensor:
+            z = passing(mixer, z, x, probe).clone()
             z[:, 1] = z[:, 1].mean(1, keepdim=True) if by_mean else 0
             return z
 
-        return remixed(case, weighted_sum=weighted_sum)
+        return remixed(case, let_through=let_through)
 
     plain = (
         remixed(case, scores=HeadMixer.raw_scores)

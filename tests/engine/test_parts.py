@@ -239,7 +239,12 @@ def _record(only: set[str] | None = None, **fields: object) -> Recorder:
 def test_names_are_those_of_the_vocabulary() -> None:
     seen = set()
     bert = {"causal": False, "token_types": 2, "embedding_norm": True, "output_head": "masked"}
-    for fields in ({"position": "learned", "ffn": "swiglu"}, {"position": "rope", "wiring": "post"}, bert):
+    for fields in (
+        {"position": "learned", "ffn": "swiglu"},
+        {"position": "rope", "wiring": "post"},
+        bert,
+        {"n_experts": 3, "mixer": "gated"},
+    ):
         seen |= {name.rpartition(".")[2] for name in _record(**fields).tensors}
     pair = build_pair(Seq2SeqConfig.of(tiny())).eval()
     recorder = Recorder()

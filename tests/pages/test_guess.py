@@ -39,6 +39,7 @@ PLACES = {
     "wider": "models/parameters?parameters_view=where",
     "shared": "models/parameters?parameters_view=memory",
     "longer": "models/parameters?parameters_view=flops",
+    "windowed": "models/parameters?parameters_view=where&parameters_scope=since&parameters_measure=cached",
     "adapter": f"lab/after?after_view=finetune&tune_fact=ahoy&model={FIRST_MODEL}",
     "rehearsed": "lab/after?after_view=finetune&tune_fact=capital",
     "hacked": "lab/after?after_view=reward",

@@ -21,6 +21,7 @@ from studies.attention.scaling import WIDTHS
 from studies.circuits.induction import Repeat, read_twice
 from studies.costs.ledger import ledger
 from studies.costs.presets import PRESETS
+from studies.costs.since_2023 import CARDS
 from studies.experiments import reward_runs
 from studies.experiments.bug_races import Comparison, Side
 from studies.experiments.no_residual import shipped
@@ -216,6 +217,20 @@ def test_the_work_of_a_token_after_twice_the_text(name: str, count: int, right: 
     seen = [min(n, c.window) if c.window else n for n in (count, 2 * count)]
     more = 4 * c.n_layers * c.n_heads * c.d_head * (seen[1] - seen[0])  # q.k and the sum, multiply and add
     assert found.numbers["after"] - found.numbers["before"] == pytest.approx(more, rel=0.01)
+
+
+@for_each("name, count, right", [
+    ("deepseek-v3", 8192, "twice"), ("gemma3-27b", 1024, "between"), ("gpt-oss-20b", 16, "twice"),
+    ("gpt-oss-20b", 128, "between"), ("qwen3-next-80b-a3b", 64, "twice"),
+])  # fmt: skip
+def test_the_cache_of_a_text_twice_as_long(name: str, count: int, right: str) -> None:
+    found = sizes.longer_cache(CARDS[name], count)
+    assert found.right == right and right in found.offered
+    windowed, layers, window = CARDS[name].windows
+    seen = [
+        sum(min(n, window) for _ in range(windowed)) + n * (layers - windowed) for n in (count, 2 * count)
+    ]
+    assert found.numbers["times"] == pytest.approx(seen[1] / seen[0])
 
 
 def test_how_far_a_model_without_residuals_comes() -> None:

@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any, get_args, get_type_hints
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -19,6 +20,7 @@ from engine.model import build, count_parameters
 from engine.parts.cache import KVCache
 from engine.probe import Recorder
 from studies.costs import ledger as ledger_module
+from studies.costs.growth import break_even, by_part
 from studies.costs.ledger import GB, component_parameters, ledger, parameter_formula, shape_trace
 from studies.costs.presets import PRESETS
 from studies.costs.published_models import ENCODER_DECODERS
@@ -59,7 +61,7 @@ def legal(draw: st.DrawFn) -> ModelConfig:
     sizes: dict[str, list[Any]] = {
         "n_heads": [1, 2, 4], "n_kv_heads": [None, 1, 2, 4], "d_model": [4, 8, 12], "d_head": [None, 2, 3, 6],
         "d_ff": [None, 5, 16], "rope_fraction": [0.25, 0.5, 1.0], "norm_eps": [1e-5], "dropout": [0.0, 0.1],
-        "rope_theta": [100.0, 1e4],
+        "rope_theta": [100.0, 1e4], "n_experts": [0, 3, 8], "router_scale": [2.5], "balance_rate": [0.01],
     }  # fmt: skip
     simple = {bool: [False, True], int: list(range(1, 10))}
     values = {
@@ -73,7 +75,8 @@ def legal(draw: st.DrawFn) -> ModelConfig:
     except ConfigError as error:
         repaired = replace(
             config, norm_bias=False, window=0, n_kv_heads=None, d_head=None, d_model=8, rope_fraction=1.0,
-            qk_gain=False, embedding_norm=False,
+            qk_gain=False, embedding_norm=False, qk_norm=config.qk_norm and config.mixer != "mla", d_rotated=0,
+            n_experts=0,
         )  # fmt: skip
         two = error.field == "d_head" or config.position == "rope"
         return (replace(repaired, n_heads=2) if two else repaired).validate()
@@ -124,6 +127,30 @@ def test_a_formula_says_what_its_number_is(name):
     for row in of(name).rows:
         assert math.prod(int(factor.replace(",", "")) for factor in row.numbers.split("·")) == row.each
         assert row.formula.count("·") == row.numbers.count("·")
+
+
+def test_layers_with_a_window_and_without_are_counted_apart():
+    """As gpt-oss and Gemma 3 have them, against the same model with the window in all layers and in none."""
+    every, none = {"window": 100}, {}
+    some, windowed, whole = (
+        ledger(ModelConfig(65, 4096, 64, 7, 4, **fields))
+        for fields in (every | {"global_every": 3}, every, none)
+    )
+    for tokens in (50, 100, 3000):
+        for costs in (
+            lambda each, t: each.flops(t).scores,
+            lambda each, t: each.memory(tokens=t).kv_cache,
+            lambda each, t: by_part(each, np.array([t]))["scores and weighted sums"][0],
+        ):
+            assert 7 * costs(some, tokens) == 2 * costs(whole, tokens) + 5 * costs(windowed, tokens)
+    assert some.total == whole.total and windowed.crossover() is None
+    crossing = some.crossover()
+    for tokens, beyond in ((crossing - 1, False), (crossing, True)):
+        found = some.flops(tokens)
+        assert (2 * found.scores >= found.forward) == beyond
+    assert break_even(some).window == 0 and break_even(windowed).window == 100
+    never = ledger(ModelConfig(65, 4096, 64, 2, 4, global_every=3, **every))  # fewer layers than that
+    assert never.crossover() is None and never.config.widest_window == 100
 
 
 def test_t5_is_an_encoder_and_a_decoder_of_one_embedding():
@@ -198,7 +225,10 @@ VARIANTS: list[dict[str, Any]] = [
     {"mixer": "similarity", "position": "rope", "norm": "rmsnorm"}, {"mixer": "similarity", "qk_norm": True},
     {"wiring": "parallel", "norm": "rmsnorm"}, {"wiring": "parallel", "norm": "none"},
     {"wiring": "post", "norm": "rmsnorm", "norm_gain": False, "causal": False},
-    {"window": 8, "position": "alibi"},
+    {"window": 8, "position": "alibi"}, {"window": 8, "global_every": 2, "position": "rope", "n_kv_heads": 2},
+    {"mixer": "gated", "position": "rope", "n_kv_heads": 2}, {"ffn": "swiglu_clamped"}, {"mixer": "mla", "position": "rope"}, {"mixer": "mla", "d_query": 20, "attention_bias": True},
+    {"mixer": "mla", "d_latent": 10, "d_rotated": 4, "output_projection": False},
+    {"mixer": "sinks", "position": "rope", "n_kv_heads": 2, "attention_bias": True},
     {"qk_norm": True, "qk_gain": True, "position": "rope", "n_kv_heads": 2},
     {"mixer": "shared_qk", "qk_norm": True, "qk_gain": True},
     {"embedding_norm": True, "norm_bias": True, "position": "alibi"},

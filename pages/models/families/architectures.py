@@ -26,6 +26,7 @@ from studies.costs.model_choices import (
     users,
 )
 from studies.costs.published_models import BY_YEAR
+from studies.costs.since_2023 import CARDS
 from ui import content, explain, widgets
 from ui.page_frame import View
 from ui.players.plot import plot
@@ -186,6 +187,26 @@ def _table() -> None:
     st.markdown(TEXT("publications", publications=content.Filled(publications)))
     st.markdown(TEXT["reasons"])
     st.markdown(TEXT["reading"])
+    _since_2023()
+
+
+def _since_2023() -> None:
+    """The models since 2023, by the choices that are new: which attention, which layers have a window, how
+    many experts.
+    """
+    rows = {}
+    for card in CARDS.values():
+        windowed, layers, window = card.windows
+        some = TEXT("windows", windowed=windowed, layers=layers, window=window)
+        rows[card.title] = {
+            TEXT["column attention"]: ", ".join(f"{kind} ({count})" for kind, count in card.kinds.items()),
+            TEXT["column window"]: some if windowed else TEXT["no window"],
+            TEXT["column experts"]: card.experts or TEXT["dense"],
+            TEXT["column parameters"]: f"{card.total:,}",
+            TEXT["column active"]: short(card.active),
+        }
+    st.markdown(TEXT["since"])
+    st.table(pd.DataFrame(rows).T, border="horizontal")
 
 
 VIEW = View("machine", TEXT, draw, code=(choices_of, morphed), needs_model=False)

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from engine.config import GROUPED_MIXERS
 from pages.models.parameters import whole_text
 from pages.models.parameters.choice import Choice
 from pages.models.parameters.components import NAMES
@@ -187,7 +188,7 @@ def _heads(ledger: Ledger, tokens: int) -> None:
     c = ledger.config
     shared = by_heads(c, tokens, ledger.parts, (1, 2, 4, 8, 16))
     rows = tuple(row for row in shared if row.d_head % 2 == 0)  # RoPE turns pairs
-    if c.mixer != "attention" or not rows:
+    if c.mixer not in GROUPED_MIXERS or not rows:
         return
     st.subheader(TEXT["heads title"], anchor=False)
     st.markdown(heads(rows))

@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.config import ResolvedConfig
+from engine.config import GROUPED_MIXERS, ResolvedConfig
 from pages.models.parameters.choice import Choice
 from pages.models.parameters.length import LENGTHS, chosen_length, length_axis, length_slider
 from studies.costs.fits import Fit, alike, needs, smallest, totals, uses
-from studies.costs.flops import seen
+from studies.costs.flops import seen_by_layers
 from studies.costs.growth import break_even, caches
 from studies.costs.ledger import DTYPES, GB, TRAINED_IN, kv_numbers
 from studies.costs.memory import activations
@@ -93,7 +93,7 @@ def memory_needed(choice: Choice, dtype: str, batch: int, tokens: int, device: s
 
 def single_key_head(choice: Choice, dtype: str, batch: int, tokens: int) -> Guess | None:
     """Makes a guess about sharing keys and values."""
-    other = choice.variant(n_kv_heads=1) if choice.config.mixer == "attention" else None
+    other = choice.variant(n_kv_heads=1) if choice.config.mixer in GROUPED_MIXERS else None
     truth = None if other is None else sizes.single_key_head(choice.ledger, other, dtype, batch, tokens)
     if truth is None:
         return None
@@ -124,7 +124,9 @@ def _growing(choice: Choice, dtype: str, batch: int, tokens: int) -> None:
         return
     ways = {"own": choice.ledger}
     for name, heads in (("each", c.n_heads), ("one", 1)):
-        other = choice.variant(n_kv_heads=heads) if c.mixer == "attention" and heads != c.n_kv_heads else None
+        other = (
+            choice.variant(n_kv_heads=heads) if c.mixer in GROUPED_MIXERS and heads != c.n_kv_heads else None
+        )
         if other is not None:
             ways[name] = other
     lines = caches(ways, dtype, batch, lengths)
@@ -148,12 +150,12 @@ def _cache_by_hand(choice: Choice, dtype: str, batch: int, tokens: int) -> None:
         _say_no_cache(c)
         return
     cache = choice.ledger.memory(dtype, batch, tokens).kv_cache
-    held = seen(c, tokens)
+    held = seen_by_layers(c, tokens) / c.n_layers
     said = TEXT(
         "cache" if choice.ledger.encoder is None else "caches",
         tokens=tokens,
         size=cache,
-        letter="T" if held == tokens else f"{held:,}",
+        letter="T" if held == tokens else f"{held:,.10g}",
         layers=c.n_layers,
         heads=c.n_kv_heads,
         d_head=c.d_head,
@@ -161,7 +163,11 @@ def _cache_by_hand(choice: Choice, dtype: str, batch: int, tokens: int) -> None:
         batch=batch,
         each=max(DTYPES[dtype], 2),
     )
-    st.markdown(said if held == tokens else f"{said} {TEXT('window', held=held)}")
+    if held == tokens:
+        st.markdown(said)
+    else:
+        windows = TEXT("windows" if 0 in c.windows else "window", layers=c.windows.count(0), held=held)
+        st.markdown(f"{said} {windows}")
     st.caption(TEXT("trained" if dtype in TRAINED_IN else "not trained", dtype=dtype))
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from engine.config import GROUPED_MIXERS
 from pages.models.parameters.change import SLIDERS
 from pages.models.parameters.choice import Choice
 from pages.models.parameters.components import (
@@ -177,7 +178,7 @@ def _longer(choice: Choice) -> Card | None:
 def _grouped(choice: Choice, name: str, heads: int) -> Card | None:
     """Another number of key heads; None where the model cannot have it."""
     c, label = choice.config, TEXT[f"keys {name}"]
-    if c.mixer != "attention":
+    if c.mixer not in GROUPED_MIXERS:
         return label, "–", TEXT["no keys"]
     other = choice.variant(n_kv_heads=heads)
     if other is None:

@@ -59,7 +59,7 @@ def answer(choice: Choice, timed: Timing, tokens: int) -> str:
     """Says what one layer's attention takes in a text of so many tokens."""
     c = choice.config
     taken = pattern_bytes(c, tokens)
-    if c.window and tokens > c.window:
+    if 0 < c.widest_window < tokens:
         everything = pattern_bytes(replace(c, window=0), tokens)
         return TEXT("answer with a window", tokens=tokens, window=c.window, bytes=taken, all=everything)
     if tokens < min(timed.seconds):

@@ -233,7 +233,7 @@ def _feedforward(m: _Model) -> Part | None:
         card_of(kind).title,
         parameters(m.count("feedforward")),
     )
-    rows = m.rows("feedforward", "ffn_pre", "ffn_gate", "ffn_post", "ffn_out")
+    rows = m.rows("feedforward", "router", "routing", "ffn_pre", "ffn_gate", "ffn_post", "ffn_out")
     return Part("feedforward", TEXT["feedforward title"], lines, card_of(kind).sentence, rows)
 
 

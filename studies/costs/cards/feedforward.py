@@ -106,6 +106,15 @@ class SwiGluCard(GatedCard):
     activation_formula: ClassVar[Formula] = (r"h = \mathrm{SiLU}(\mathrm{gate}) \odot u", "SiLU(gate) · u")
 
 
+class ClampedSwiGluCard(GatedCard):
+    title: ClassVar[str] = "SwiGLU, clamped"
+    saved_widths: ClassVar[int] = 7  # also both cut off, and the sigmoid
+    activation_formula: ClassVar[Formula] = (
+        r"h = g\,\sigma(1.702\,g) \odot (u + 1),\; g \le 7,\, |u| \le 7",
+        "g · σ(1.702 g) · (u + 1), gate and u cut off at 7",
+    )
+
+
 class GeGluCard(GatedCard):
     title: ClassVar[str] = "GEGLU"
     activation_formula: ClassVar[Formula] = (r"h = \mathrm{GELU}(\mathrm{gate}) \odot u", "GELU(gate) · u")
@@ -117,3 +126,53 @@ class GeGluTanhCard(GatedCard):
         r"h = \mathrm{GELU}(\mathrm{gate}) \odot u \text{ (tanh form)}",
         "GELU(gate) · u, by tanh",
     )
+
+
+class ExpertsCard(PlainCard):
+    """Card of a mixture of experts; `table` joins it with the card of its kind of network."""
+
+    network: ClassVar[type[PlainCard]] = PlainCard
+    sentence: ClassVar[str] = (
+        "Several networks in the place of one: a router sends each token to a few of them, and their outputs"
+        " are summed with its weights."
+    )
+
+    @classmethod
+    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
+        count = config.n_experts + config.shared_experts
+        router = (
+            Weight("router W_R", ("d_model", "n_experts")),
+            *bias_of("W_R", config.ffn_bias, "n_experts"),
+        )
+        balanced = bias_of("the choice of experts", config.balance == "bias", "n_experts")
+        each = cls.network.tensors(config)
+        return (*router, *balanced, *(Weight(f"{w.name}, experts", (count, *w.shape)) for w in each))
+
+    @classmethod
+    def products(cls, config: ResolvedConfig) -> tuple[Product, ...]:
+        each = cls.network.products(config)
+        kinds = ("active_experts", "shared_experts") if config.shared_experts else ("active_experts",)
+        made = (Product(f"{p.name}, {kind}", (kind, *p.sizes)) for kind in kinds for p in each)
+        return (Product("W_R", ("d_model", "n_experts")), *made)
+
+    @classmethod
+    def saved(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
+        rows = config.active_experts + config.shared_experts
+        hidden = cls.network.saved(config, run).internal
+        return SavedForBackward(config.d_model, rows * (2 * config.d_model + hidden), 2 * config.n_experts)
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        act, words = cls.network.activation_formula
+        own = {name: formula for name, formula in cls.network.formulas(config).items() if name != "ffn_in"}
+        score = r"\mathrm{softmax}" if config.router == "softmax" else r"\sigma"
+        name = "softmax" if config.router == "softmax" else "sigmoid"
+        return own | {
+            "router": (r"r = x\,W_R", "x · W_R: a logit for each expert"),
+            "routing": (
+                rf"g = \mathrm{{top}}_{{{config.active_experts}}}({score}(r))",
+                f"the {config.active_experts} largest of {name}(router), 0 for all others",
+            ),
+            "ffn_post": (rf"{act} \cdot g", f"({words}) · the weight of its expert"),
+            "ffn_out": (r"\mathrm{out} = \sum_e h_e\,W_{2,e}", "h · W₂, summed over the chosen experts"),
+        }

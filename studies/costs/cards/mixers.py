@@ -39,10 +39,7 @@ class HeadMixerCard(MixerCard):
             rows += [Weight(name, ("d_model", *width)), *bias_of(name, config.attention_bias, *width)]
         if config.qk_gain:
             rows += [Weight(f"gain of {name}", ("d_head",)) for name in "qk"]
-        if cls.learned and config.output_projection:
-            given = config.attention_bias and config.output_bias
-            rows += [Weight("W_O", (*QUERIES, "d_model")), *bias_of("W_O", given, "d_model")]
-        return tuple(rows)
+        return (*rows, *(_output_tensors(config) if cls.learned else ()))
 
     @classmethod
     def products(cls, config: ResolvedConfig) -> tuple[Product, ...]:
@@ -138,6 +135,14 @@ def _shared(config: ResolvedConfig) -> str:
     return f"; {groups} query heads share a key-value head" if groups > 1 else ""
 
 
+def _output_tensors(config: ResolvedConfig) -> tuple[Weight, ...]:
+    """Returns W_O and its bias, where there are any."""
+    if not config.output_projection:
+        return ()
+    given = config.attention_bias and config.output_bias
+    return (Weight("W_O", (*QUERIES, "d_model")), *bias_of("W_O", given, "d_model"))
+
+
 CUT = r"(d) \to (H, d_{head})"
 STREAM_AS_VALUES: dict[str, Formula] = {"x_heads": (CUT, "v is the stream, split into heads")}
 
@@ -203,6 +208,145 @@ class AttentionCard(HeadMixerCard):
             ),
             "qkv_heads": (CUT, "split into q, k, v, and each into heads"),
         }
+
+
+class SinksCard(AttentionCard):
+    title: ClassVar[str] = "Attention with sinks"
+    sentence: ClassVar[str] = (
+        "Attention in which each head has one more score, learned and of no token: what weight it takes is"
+        " given to nothing."
+    )
+
+    @classmethod
+    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
+        return (*super().tensors(config), Weight("sinks s", ("n_heads",)))
+
+    @classmethod
+    def saved(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
+        """The pattern has a column for the sink."""
+        return super().saved(config, run) + SavedForBackward(internal=config.n_heads)
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        latex = r"A_{ij} = \frac{e^{m_{ij}}}{e^{s_h} + \sum_{j'} e^{m_{ij'}}}"
+        return super().formulas(config) | {"pattern": (latex, "softmax over key and the head's sink s")}
+
+
+class GatedAttentionCard(AttentionCard):
+    title: ClassVar[str] = "Gated attention"
+    sentence: ClassVar[str] = (
+        "Attention whose heads each pass through a gate: a sigmoid of the token itself says how much of every"
+        " number is given on."
+    )
+
+    @classmethod
+    def read_by(cls, config: ResolvedConfig) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        return (*super().read_by(config), ("W_G", QUERIES))
+
+    @classmethod
+    def saved(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
+        """Also the gate, and what it is multiplied with."""
+        return super().saved(config, run) + SavedForBackward(internal=2 * config.n_heads * config.d_head)
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        bias = _bias(config)
+        return super().formulas(config) | {
+            "z_gate": (rf"g = \sigma(x\,W_G{bias})", f"sigmoid of x · W_G{bias}"),
+            "z": (r"z = g \odot A\,v", "gate · (pattern · v), in each head"),
+        }
+
+
+class LatentCard(HeadMixerCard):
+    title: ClassVar[str] = "Latent attention"
+    sentence: ClassVar[str] = (
+        "Multi-head latent attention (MLA): the keys and values of all heads are made of one short vector per"
+        " token, which is all that a cache holds, with one key that positions turn."
+    )
+    learned: ClassVar[bool] = True
+
+    @classmethod
+    def matrices(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
+        """Returns the matrices in front of the scores, those of queries first."""
+        source = "d_query" if config.d_query else "d_model"
+        down = (Weight("W_DQ", ("d_model", "d_query")),) if config.d_query else ()
+        return (
+            *down,
+            Weight("W_UQ" if config.d_query else "W_Q", (source, "n_heads", "d_head")),
+            Weight("W_QR", (source, "n_heads", "d_rotated")),
+            Weight("W_DKV", ("d_model", "d_latent")),
+            Weight("W_KR", ("d_model", "d_rotated")),
+            Weight("W_UK", ("d_latent", *QUERIES)),
+            Weight("W_UV", ("d_latent", *QUERIES)),
+        )
+
+    @classmethod
+    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
+        rows: list[Weight] = []
+        for matrix in cls.matrices(config):
+            down = matrix.shape[0] == "d_model" and len(matrix.shape) == 2
+            rows += [matrix, *bias_of(matrix.name, down and config.attention_bias, *matrix.shape[1:])]
+        rows += [
+            Weight(f"gain of {name}", (name,)) for name in ("d_query", "d_latent") if getattr(config, name)
+        ]
+        return (*rows, *_output_tensors(config))
+
+    @classmethod
+    def products(cls, config: ResolvedConfig) -> tuple[Product, ...]:
+        rows = [Product(each.name, tuple(map(str, each.shape))) for each in cls.matrices(config)]
+        rows += [
+            Product("scores q·k", ("T", *QUERIES)),
+            Product("scores of turned q·k", ("T", "n_heads", "d_rotated")),
+            Product("weighted sum of v", ("T", *QUERIES)),
+        ]
+        if config.output_projection:
+            rows.append(Product("W_O", (*QUERIES, "d_model")))
+        return tuple(rows)
+
+    @classmethod
+    def vectors_saved(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
+        """Queries and keys, values (where they lie in order the tensor that they were cut from), and of each
+        compressed vector its normed form, what its gain multiplies, and what was normed.
+        """
+        wide = config.n_heads * (config.d_head + config.d_rotated)
+        values = (1 + lies_in_order(config, run)) * config.n_heads * config.d_head
+        saved = SavedForBackward(internal=2 * wide + values)
+        for width, cut in ((config.d_latent, config.d_rotated), (config.d_query, 0)):
+            if width and run.narrow:
+                saved += SavedForBackward(internal=width, full=2 * width + 1)
+            elif width:
+                saved += SavedForBackward(internal=3 * width + cut + 1)
+        return saved
+
+    @classmethod
+    def cached_numbers(cls, config: ResolvedConfig) -> int:
+        """Returns the latent and the turned key, whatever the number of heads."""
+        return config.d_latent + config.d_rotated
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        read = ("c'", "c', the compressed x") if config.d_query else ("x", "x")
+        return super().formulas(config) | {
+            "q": (
+                rf"q = [W_{{QR}}\,{read[0]},\; W_{{UQ}}\,{read[0]}]",
+                f"turned part, then the rest, of {read[1]}",
+            ),
+            "k": (
+                r"k = [W_{KR}\,x,\; W_{UK}\,c]",
+                "the turned part, the same for all heads, then W_UK · latent c",
+            ),
+            "v": (r"v = W_{UV}\,c,\; c = \mathrm{norm}(W_{DKV}\,x)", "W_UV · latent c"),
+            "q_flat": (rf"W_Q\,{read[0]}", f"W_Q · {read[1]}"),
+        }
+
+    @classmethod
+    def score(cls, config: ResolvedConfig) -> Formula:
+        if not config.score_scale:
+            return super().score(config)
+        return (
+            r"\mathrm{scores} = \frac{q\,k^\top}{\sqrt{d_{head} + d_R}}",
+            "q · kᵀ / √(d_head + d_R)",
+        )
 
 
 class SharedQKCard(HeadMixerCard):

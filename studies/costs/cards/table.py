@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, overload
 
-from engine.parts import attention, blocks, feedforward, norms, output, positions
+from engine.parts import attention, blocks, experts, feedforward, latent, norms, output, positions
 from studies.costs.cards import blocks as block_cards
 from studies.costs.cards import feedforward as feedforward_cards
 from studies.costs.cards import mixers as mixer_cards
@@ -26,6 +27,9 @@ CARDS: dict[type, Any] = {
     attention.Mixer: mixer_cards.MixerCard,
     attention.HeadMixer: mixer_cards.HeadMixerCard,
     attention.Attention: mixer_cards.AttentionCard,
+    attention.Sinks: mixer_cards.SinksCard,
+    attention.Gated: mixer_cards.GatedAttentionCard,
+    latent.LatentAttention: mixer_cards.LatentCard,
     attention.SharedQK: mixer_cards.SharedQKCard,
     attention.Similarity: mixer_cards.SimilarityCard,
     attention.Mean: mixer_cards.MeanCard,
@@ -38,6 +42,7 @@ CARDS: dict[type, Any] = {
     feedforward.Gelu: feedforward_cards.GeluCard,
     feedforward.GeluTanh: feedforward_cards.GeluTanhCard,
     feedforward.SwiGlu: feedforward_cards.SwiGluCard,
+    feedforward.ClampedSwiGlu: feedforward_cards.ClampedSwiGluCard,
     feedforward.GeGlu: feedforward_cards.GeGluCard,
     feedforward.GeGluTanh: feedforward_cards.GeGluTanhCard,
     blocks.Block: block_cards.BlockCard,
@@ -79,4 +84,12 @@ def card_of(part: type) -> Any:
     >>> card_of(norms.RMSNorm).title
     'RMSNorm'
     """
-    return next(CARDS[each] for each in part.__mro__ if each in CARDS)
+    cards = [CARDS[each] for each in part.__mro__ if each in CARDS]
+    return _of_experts(cards[0]) if issubclass(part, experts.Experts) else cards[0]
+
+
+@lru_cache(maxsize=64)
+def _of_experts(card: type[feedforward_cards.PlainCard]) -> type[feedforward_cards.ExpertsCard]:
+    """Returns the card of a mixture of networks that have this one."""
+    given = {"network": card, "title": f"{card.title}, experts"}
+    return type(f"Experts{card.__name__}", (feedforward_cards.ExpertsCard,), given)

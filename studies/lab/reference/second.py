@@ -16,19 +16,22 @@ from studies.lab.reference.position_schemes import hidden, position_bias, sines,
 Keep = Callable[[str, Tensor], Tensor]
 # Field -> its values that are written down here. Not the registry's: nothing of the engine computes here.
 COVERED = {
-    "mixer": ("attention", "none"),
+    "mixer": ("attention", "none", "sinks", "gated", "mla"),
     "wiring": ("pre", "post", "parallel"),
     "norm": ("layernorm", "rmsnorm", "dyt", "none"),
     "position": ("none", "sinusoidal", "learned", "rope", "alibi", "t5"),
-    "ffn": ("relu", "relu2", "gelu", "gelu_tanh", "swiglu", "geglu", "geglu_tanh", "none"),
+    "ffn": ("relu", "relu2", "gelu", "gelu_tanh", "swiglu", "swiglu_clamped", "geglu", "geglu_tanh", "none"),
     "output_head": ("linear", "masked", "none"),
 }
 # Fields that may have any value. A pooler is none that is written down here: no logit depends on it.
 FREE = {
-    "vocab_size", "context", "d_model", "n_layers", "n_heads", "n_kv_heads", "d_head", "d_ff", "norm_eps",
-    "rope_theta", "rope_fraction", "qk_norm", "qk_gain", "score_scale", "embedding_scale", "embedding_norm",
-    "token_types", "pooler", "pooling", "causal", "window", "output_projection", "tie_embeddings",
-    "attention_bias", "output_bias", "ffn_bias", "norm_gain", "norm_bias", "dropout",
+    "vocab_size", "context", "d_model", "n_layers", "n_heads", "n_kv_heads", "d_head", "d_ff",
+    "norm_eps", "rope_theta", "rope_fraction", "qk_norm", "qk_gain", "score_scale", "embedding_scale",
+    "embedding_norm", "token_types", "pooler", "pooling", "causal", "window", "global_every",
+    "output_projection", "d_latent", "d_rotated", "d_query", "tie_embeddings", "attention_bias",
+    "output_bias", "ffn_bias", "norm_gain", "norm_bias", "dropout",
+    "n_experts", "active_experts", "shared_experts", "router", "router_norm", "router_scale",
+    "balance", "balance_rate",
 }  # fmt: skip
 
 
@@ -48,6 +51,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "gelu": gelu,
     "gelu_tanh": gelu_by_tanh,
     "swiglu": lambda x: x * torch.sigmoid(x),  # on the gate (Shazeer 2020)
+    "swiglu_clamped": lambda x: x.clamp(max=7) * torch.sigmoid(1.702 * x.clamp(max=7)),  # OpenAI 2025
     "geglu": gelu,
     "geglu_tanh": gelu_by_tanh,
 }
@@ -98,13 +102,18 @@ def forward(
     if c.embedding_norm:
         x = norm(x, part(w, "norm_embed."), c, choices)
     for i in range(c.n_layers):
-        x = block(x, part(w, f"blocks.{i}."), c, choices, bias, within(keep, f"blocks.{i}."))
+        x = block(x, part(w, f"blocks.{i}."), of_layer(c, i), choices, bias, within(keep, f"blocks.{i}."))
     if c.wiring != "post":  # there the last block ended with a norm
         x = norm(x, part(w, "norm_final."), c, choices)
     x = keep("norm_final", x)
     if c.output_head != "none":
         output(x, part(w, "output."), w["embedding" if c.tie_embeddings else "unembedding"], c, choices, keep)
     return states
+
+
+def of_layer(c: ResolvedConfig, i: int) -> ResolvedConfig:
+    """Returns the same without a window where layer i has none (Gemma team 2025, section 2)."""
+    return replace(c, window=0) if c.global_every and i % c.global_every == c.global_every - 1 else c
 
 
 def block(
@@ -118,6 +127,8 @@ def block(
         return attention(x, part(w, "mixer."), c, choices, bias, keep) if c.mixer != "none" else 0 * x
 
     def ffn(x: Tensor) -> Tensor:
+        if c.n_experts:
+            return mixture(x, part(w, "ffn."), c, choices, keep)
         return feedforward(x, part(w, "ffn."), c, choices, keep) if c.ffn != "none" else 0 * x
 
     def normed(x: Tensor, name: str, there: bool) -> Tensor:
@@ -163,12 +174,8 @@ def attention(
     x: Tensor, w: Mapping[str, Tensor], c: ResolvedConfig, choices: Choices, bias: Tensor, keep: Keep
 ) -> Tensor:
     """Returns softmax(q k^T / sqrt(d_head) + bias) v, head by head (Vaswani et al. 2017, 3.2)."""
-    counts = (c.n_heads, c.n_kv_heads, c.n_kv_heads)
-    rows = (x @ w["w_qkv.weight"].T + w.get("w_qkv.bias", 0)).split([n * c.d_head for n in counts], -1)
-    q, k, v = (  # each (head, position, d_head)
-        keep(name, part.unflatten(-1, (n, c.d_head)).transpose(0, 1))
-        for name, part, n in zip("qkv", rows, counts, strict=True)
-    )
+    rows = latent(x, w, c) if c.mixer == "mla" else projected(x, w, c)
+    q, k, v = (keep(name, part.transpose(0, 1)) for name, part in zip("qkv", rows, strict=True))
     if c.qk_norm:  # Henry et al. 2020
         q, k = (y / torch.sqrt((y**2).mean(-1, keepdim=True) + choices.eps(c.norm_eps)) for y in (q, k))
         q, k = q * w.get("q_gain", 1), k * w.get("k_gain", 1)
@@ -177,14 +184,65 @@ def attention(
         q, k = (torch.cat([choices.turn(y[..., :n], c.rope_theta), y[..., n:]], -1) for y in (q, k))
     q, k = keep("q_rot", q), keep("k_rot", k)
     k, v = (choices.share(y, c.n_heads // c.n_kv_heads) for y in (k, v))
-    scale = choices.scale(c.d_head) if c.score_scale else 1.0  # T5 divides none
+    scale = choices.scale(q.shape[-1]) if c.score_scale else 1.0  # T5 divides none
     scores = torch.einsum("hqd,hkd->hqk", q, k) * scale + bias
-    pattern = torch.softmax(keep("scores", scores).masked_fill(hidden(c, len(x)), -math.inf), -1)
-    z = keep("z", torch.einsum("hqk,hkd->hqd", keep("pattern", pattern), v))
+    scores = keep("scores", scores).masked_fill(hidden(c, len(x)), -math.inf)
+    if c.mixer == "sinks":  # a score more for each head, of nothing (OpenAI 2025)
+        scores = torch.cat([scores, w["sink"][:, None, None].expand(-1, len(x), 1)], -1)
+    pattern = torch.softmax(scores, -1)[..., : len(x)]
+    z = torch.einsum("hqk,hkd->hqd", keep("pattern", pattern), v)
+    if c.mixer == "gated":  # Qiu et al. 2025
+        gate = torch.sigmoid(x @ w["w_gate.weight"].T + w.get("w_gate.bias", 0))
+        z = z * gate.unflatten(-1, (c.n_heads, c.d_head)).transpose(0, 1)
+    z = keep("z", z)
     out = z.transpose(0, 1).flatten(1)  # (position, head * d_head)
     if c.output_projection:
         out = out @ choices.matrix(w["w_o.weight"]) + w.get("w_o.bias", 0)
     return keep("attn_out", out)
+
+
+def projected(x: Tensor, w: Mapping[str, Tensor], c: ResolvedConfig) -> tuple[Tensor, ...]:
+    """Returns q, k and v, each (position, head, d_head)."""
+    counts = (c.n_heads, c.n_kv_heads, c.n_kv_heads)
+    rows = (x @ w["w_qkv.weight"].T + w.get("w_qkv.bias", 0)).split([n * c.d_head for n in counts], -1)
+    return tuple(part.unflatten(-1, (n, c.d_head)) for part, n in zip(rows, counts, strict=True))
+
+
+def latent(x: Tensor, w: Mapping[str, Tensor], c: ResolvedConfig) -> tuple[Tensor, ...]:
+    """Returns the same of multi-head latent attention (DeepSeek-AI 2024, 2.1.2): q and k (position, head,
+    d_rotated + d_head), the part that RoPE turns first.
+    """
+
+    def compressed(x: Tensor, gain: Tensor) -> Tensor:
+        return x / torch.sqrt((x**2).mean(-1, keepdim=True) + 1e-6) * gain
+
+    down = x @ w["w_dkv.weight"].T + w.get("w_dkv.bias", 0)
+    kv = compressed(down[:, : c.d_latent], w["latent_gain"]) @ w["w_ukv.weight"].T
+    kv = kv.unflatten(-1, (c.n_heads, 2 * c.d_head))  # (position, head, key and value)
+    alike = down[:, None, c.d_latent :].expand(-1, c.n_heads, -1)
+    if c.d_query:
+        x = compressed(x @ w["w_dq.weight"].T + w.get("w_dq.bias", 0), w["query_gain"])
+    q = (x @ w["w_q.weight"].T).unflatten(-1, (c.n_heads, -1))
+    return q, torch.cat([alike, kv[..., : c.d_head]], -1), kv[..., c.d_head :]
+
+
+def mixture(x: Tensor, w: Mapping[str, Tensor], c: ResolvedConfig, choices: Choices, keep: Keep) -> Tensor:
+    """Returns the sum of the chosen networks, each times its weight, and of the shared ones (Shazeer et al.
+    2017; with sigmoids DeepSeek-AI 2024, 2.1.3).
+    """
+    logits = x @ w["router.weight"].T + w.get("router.bias", 0)
+    scores = logits.softmax(-1) if c.router == "softmax" else logits.sigmoid()
+    best = (scores + w.get("preference", 0)).topk(c.active_experts).indices
+    gains = torch.zeros_like(scores).scatter(1, best, scores.gather(1, best))
+    if c.router_norm:
+        gains = gains / gains.sum(1, keepdim=True)
+    gains = torch.cat([gains * c.router_scale, torch.ones(len(x), c.shared_experts)], 1)
+    networks = {name: each.chunk(gains.shape[1]) for name, each in w.items() if name.startswith("w_")}
+    out = torch.zeros_like(x)
+    for e, gain in enumerate(gains.T):
+        single = {name: each[e] for name, each in networks.items()}
+        out = out + gain[:, None] * feedforward(x, single, c, choices, lambda name, y: y)
+    return keep("ffn_out", out)
 
 
 def feedforward(
@@ -192,9 +250,10 @@ def feedforward(
 ) -> Tensor:
     """Returns W2 act(W1 x), or W2 (act(G x) * W1 x) with a gate (Shazeer 2020)."""
     wide, act = x @ w["w_in.weight"].T + w.get("w_in.bias", 0), choices.activations[c.ffn]
-    if c.ffn in ("swiglu", "geglu", "geglu_tanh"):
+    if c.ffn in ("swiglu", "swiglu_clamped", "geglu", "geglu_tanh"):
         gate, up = wide.chunk(2, dim=-1)
-        wide = act(keep("ffn_gate", gate)) * keep("ffn_pre", up)
+        gate, up = keep("ffn_gate", gate), keep("ffn_pre", up)
+        wide = act(gate) * (up.clamp(-7, 7) + 1 if c.ffn == "swiglu_clamped" else up)
     else:
         wide = act(keep("ffn_pre", wide))
     return keep("ffn_out", keep("ffn_post", wide) @ w["w_out.weight"].T + w.get("w_out.bias", 0))

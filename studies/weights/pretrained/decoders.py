@@ -1,7 +1,8 @@
-"""Families of decoders in Hugging Face's layout: GPT-2, LLaMA and its kin, GPT-NeoX, BLOOM."""
+"""Families of decoders in Hugging Face's layout: GPT-2, LLaMA and its kin, DeepSeek-V3, GPT-NeoX, BLOOM."""
 
 from __future__ import annotations
 
+from functools import partial, reduce
 from typing import Any
 
 from engine.config import ModelConfig
@@ -24,7 +25,18 @@ from studies.weights.pretrained.family import (
     untied_output,
     whole,
 )
-from studies.weights.pretrained.weights import by_head, offset_gain, piece, transposed
+from studies.weights.pretrained.weights import (
+    HalfOfHeads,
+    Piece,
+    by_head,
+    experts_stacked,
+    gates_first,
+    offset_gain,
+    piece,
+    transposed,
+    turned_apart,
+    turned_first,
+)
 
 # GPT-2 ------------------------------------------------------------------------------------------
 
@@ -82,11 +94,14 @@ def _llama_config(facts: Facts, **rest: Any) -> ModelConfig:
     """`rest` is what a family has otherwise than LLaMA."""
     if "ffn" not in rest:
         refuse(facts, hidden_act="silu")
-    refuse(facts, use_sliding_window=False, use_bidirectional_attention=False)
+    refuse(facts, use_bidirectional_attention=False)
+    if "window" not in rest:
+        refuse(facts, use_sliding_window=False)
     if odd := [kind for kind in _kinds(facts) if kind not in ("full_attention", "sliding_attention")]:
         raise PretrainedError(f"it has layers of type {odd[0]!r}; only attention layers are supported")
     rope, heads = rotations(facts), whole(facts, "num_attention_heads")
-    refuse(rope, partial_rotary_factor=1.0)
+    if "rope_fraction" not in rest:
+        refuse(rope, partial_rotary_factor=1.0)
     biased = flag(facts, "attention_bias", False)
     values = {
         "vocab_size": whole(facts, "vocab_size"),
@@ -123,19 +138,31 @@ def _mistral_config(facts: Facts) -> ModelConfig:
 
 
 def _qwen2_config(facts: Facts) -> ModelConfig:
-    _no_windows(facts)
-    return _llama_config(facts, attention_bias=True, output_bias=False)
+    return _llama_config(facts, attention_bias=True, output_bias=False, **_windows(facts))
 
 
 def _qwen3_config(facts: Facts) -> ModelConfig:
-    _no_windows(facts)
     d_head = optional(facts, "head_dim") or 128
-    return _llama_config(facts, d_head=d_head, qk_norm=True, qk_gain=True)
+    return _llama_config(facts, d_head=d_head, qk_norm=True, qk_gain=True, **_windows(facts))
 
 
-def _no_windows(facts: Facts) -> None:
-    if "sliding_attention" in _kinds(facts):
-        raise PretrainedError("only some of its layers use a sliding window; that is not supported")
+def _windows(facts: Facts) -> dict[str, int]:
+    """Returns the window and after how many layers one has none; nothing where no layer has one. Raises
+    PretrainedError for layers in another order.
+    """
+    kinds = _kinds(facts)
+    if "sliding_attention" not in kinds:
+        return {}
+    every = kinds.index("full_attention") + 1 if "full_attention" in kinds else 0
+    whole_ones = [kind == "full_attention" for kind in kinds]
+    if len(kinds) != whole(facts, "num_hidden_layers") or whole_ones != [
+        every > 0 and (layer + 1) % every == 0 for layer in range(len(kinds))
+    ]:
+        raise PretrainedError(
+            "its layers with a sliding window are in an order that is not supported: one without must come"
+            " at equal intervals, the last of each"
+        )
+    return {"window": whole(facts, "sliding_window"), "global_every": every}
 
 
 def _gemma_config(facts: Facts) -> ModelConfig:
@@ -186,6 +213,204 @@ def _llama_ignored(config: ModelConfig) -> set[str]:
 def _gemma_pieces(config: ModelConfig) -> Pieces:
     """Gemma multiplies by 1 + gain: here the 1 is in the gain."""
     return _llama_pieces(config, change=offset_gain)
+
+
+# Mixtures of experts: Qwen3's, DeepSeek-V3 and GLM-4.5 --------------------------------------------
+
+
+def _experts(facts: Facts, count: str, **rest: Any) -> dict[str, Any]:
+    """Returns the fields of a mixture in every layer, of `count` experts."""
+    return {
+        "d_ff": whole(facts, "moe_intermediate_size"),
+        "n_experts": first_of(facts, count, "num_local_experts"),
+        "active_experts": whole(facts, "num_experts_per_tok", 8),
+    } | rest
+
+
+def _balanced(facts: Facts) -> dict[str, Any]:
+    """Returns those of a mixture as DeepSeek-V3 has it: sigmoids, and a bias that decides on the choice."""
+    refuse(facts, n_group=1, n_shared_experts=1)
+    return _experts(
+        facts,
+        "n_routed_experts",
+        shared_experts=1,
+        router="sigmoid",
+        router_norm=flag(facts, "norm_topk_prob", True),
+        router_scale=real(facts, "routed_scaling_factor", 1.0),
+        balance="bias",
+    )
+
+
+def _qwen3_moe_config(facts: Facts) -> ModelConfig:
+    refuse(facts, decoder_sparse_step=1, mlp_only_layers=[])
+    chosen = _experts(facts, "num_experts", router_norm=flag(facts, "norm_topk_prob", False))
+    d_head = optional(facts, "head_dim") or 128
+    return _llama_config(facts, d_head=d_head, qk_norm=True, qk_gain=True, **chosen, **_windows(facts))
+
+
+def _glm_config(facts: Facts) -> ModelConfig:
+    refuse(facts, first_k_dense_replace=0)
+    normed, heads = flag(facts, "use_qk_norm", False), whole(facts, "num_attention_heads")
+    d_head = optional(facts, "head_dim") or whole(facts, "hidden_size") // heads or 1
+    share = real(rotations(facts), "partial_rotary_factor", real(facts, "partial_rotary_factor", 0.5))
+    return _llama_config(
+        facts,
+        d_head=d_head,
+        rope_fraction=int(share * d_head) / d_head,  # rounded down there
+        output_bias=False,
+        qk_norm=normed,
+        qk_gain=normed,
+        **_balanced(facts),
+    )
+
+
+def _expert_pieces(config: ModelConfig, i: int) -> Pieces:
+    """Returns one layer's mixture: gate and up of each expert, one below the other, the shared ones last."""
+    at = f"layers.{i}.mlp"
+    into = [
+        piece(f"{at}.experts.{e}.{n}_proj.weight") for e in range(config.n_experts) for n in ("gate", "up")
+    ]
+    out = [piece(f"{at}.experts.{e}.down_proj.weight") for e in range(config.n_experts)]
+    if config.shared_experts:
+        into += [piece(f"{at}.shared_experts.{n}_proj.weight") for n in ("gate", "up")]
+        out.append(piece(f"{at}.shared_experts.down_proj.weight"))
+    result = {
+        "ffn.router.weight": piece(f"{at}.gate.weight"),
+        "ffn.w_in.weight": reduce(Piece.__add__, into),
+        "ffn.w_out.weight": reduce(Piece.__add__, out),
+    }
+    if config.balance == "bias":
+        result["ffn.preference"] = piece(f"{at}.gate.e_score_correction_bias")
+    return result
+
+
+def _moe_pieces(config: ModelConfig) -> Pieces:
+    """LLaMA's, with experts for its networks."""
+    plain = {name: each for name, each in _llama_pieces(config).items() if ".ffn." not in name}
+    return plain | blocks(config, partial(_expert_pieces, config))
+
+
+# Qwen3-Next -------------------------------------------------------------------------------------
+
+
+def _qwen3_next_config(facts: Facts) -> ModelConfig:
+    """Its gated attention; layers of DeltaNet and of experts, whose shared one has a gate, are not built."""
+    layers, heads = whole(facts, "num_hidden_layers"), whole(facts, "num_attention_heads")
+    if facts.get("mlp_only_layers") != list(range(layers)):
+        raise PretrainedError("it has layers of experts whose shared one has a gate; that is not supported")
+    if _kinds(facts) != ["full_attention"] * layers:
+        raise PretrainedError("it has layers of linear attention; only gated attention is supported")
+    d_head = optional(facts, "head_dim") or whole(facts, "hidden_size") // heads or 1
+    share = real(rotations(facts), "partial_rotary_factor", real(facts, "partial_rotary_factor", 0.25))
+    return _llama_config(
+        facts,
+        mixer="gated",
+        d_head=d_head,
+        rope_fraction=int(share * d_head) / d_head,  # rounded down there
+        qk_norm=True,
+        qk_gain=True,
+    )
+
+
+def _qwen3_next_pieces(config: ModelConfig) -> Pieces:
+    """W_Q has a query and a gate for each head there; gains are stored minus 1."""
+
+    def block(i: int) -> Pieces:
+        at = f"layers.{i}.self_attn"
+        gains = {f"mixer.{n}_gain": piece(f"{at}.{n}_norm.weight", change=offset_gain) for n in "qk"}
+        for kind in ("weight", "bias") if config.attention_bias else ("weight",):
+            queries, gates = (
+                piece(f"{at}.q_proj.{kind}", change=HalfOfHeads(config.n_heads, n)) for n in (0, 1)
+            )
+            gains[f"mixer.w_qkv.{kind}"] = queries + piece(f"{at}.k_proj.{kind}", f"{at}.v_proj.{kind}")
+            gains[f"mixer.w_gate.{kind}"] = gates
+        return gains
+
+    return _llama_pieces(config, change=offset_gain) | blocks(config, block)
+
+
+# gpt-oss ----------------------------------------------------------------------------------------
+
+
+def _gpt_oss_config(facts: Facts) -> ModelConfig:
+    refuse(facts, swiglu_alpha=1.702, swiglu_limit=7.0)
+    biased = flag(facts, "attention_bias", True)
+    return _llama_config(
+        facts,
+        mixer="sinks",
+        attention_bias=biased,
+        output_bias=biased,
+        ffn="swiglu_clamped",
+        ffn_bias=True,
+        n_experts=whole(facts, "num_local_experts"),
+        active_experts=whole(facts, "num_experts_per_tok", 4),
+        **_windows(facts),
+    )
+
+
+def _gpt_oss_pieces(config: ModelConfig) -> Pieces:
+    """Gate and up are in turn there, and the matrices of experts are transposed."""
+
+    def block(i: int) -> Pieces:
+        at, inside = f"layers.{i}", f"layers.{i}.mlp.experts"
+        return both("ffn.router", f"{at}.mlp.router") | {
+            "mixer.sink": piece(f"{at}.self_attn.sinks"),
+            "ffn.w_in.weight": piece(f"{inside}.gate_up_proj", change=gates_first),
+            "ffn.w_in.bias": piece(f"{inside}.gate_up_proj_bias", change=gates_first),
+            "ffn.w_out.weight": piece(f"{inside}.down_proj", change=experts_stacked),
+            "ffn.w_out.bias": piece(f"{inside}.down_proj_bias", change=experts_stacked),
+        }
+
+    plain = {name: each for name, each in _llama_pieces(config).items() if ".ffn." not in name}
+    return plain | blocks(config, block)
+
+
+# DeepSeek-V3 ------------------------------------------------------------------------------------
+
+
+def _deepseek_config(facts: Facts) -> ModelConfig:
+    refuse(facts, rope_interleave=True)
+    layers, d_head = whole(facts, "num_hidden_layers"), whole(facts, "qk_nope_head_dim", 128)
+    if whole(facts, "v_head_dim", 128) != d_head:
+        raise PretrainedError(
+            "its values are not as wide as its keys before positions; that is not supported"
+        )
+    dense = 0 if facts.get("first_k_dense_replace") == 0 else whole(facts, "first_k_dense_replace", 3)
+    if 0 < dense < layers:
+        raise PretrainedError("only some of its layers have experts; that is not supported")
+    return _llama_config(
+        facts,
+        **({} if dense else _balanced(facts)),
+        mixer="mla",
+        n_kv_heads=None,
+        d_head=d_head,
+        d_latent=whole(facts, "kv_lora_rank", 512),
+        d_rotated=whole(facts, "qk_rope_head_dim", 64),
+        d_query=optional(facts, "q_lora_rank") or 0,
+    )
+
+
+def _deepseek_pieces(config: ModelConfig) -> Pieces:
+    """Rows of queries are turned ones first here, and pairs that are turned together lie half apart."""
+    c = config.resolved()
+
+    def block(i: int) -> Pieces:
+        at = f"layers.{i}.self_attn"
+        queries = turned_first(c.n_heads, c.d_rotated)
+        latent = turned_apart(c.d_rotated)
+        result = both("mixer.w_dkv", f"{at}.kv_a_proj_with_mqa", c.attention_bias, change=latent)
+        result["mixer.latent_gain"] = piece(f"{at}.kv_a_layernorm.weight")
+        result["mixer.w_ukv.weight"] = piece(f"{at}.kv_b_proj.weight")
+        if c.d_query:
+            result |= both("mixer.w_dq", f"{at}.q_a_proj", c.attention_bias)
+            result["mixer.query_gain"] = piece(f"{at}.q_a_layernorm.weight")
+        name = "q_b_proj" if c.d_query else "q_proj"
+        result["mixer.w_q.weight"] = piece(f"{at}.{name}.weight", change=queries)
+        return result
+
+    others = _moe_pieces(config) if config.n_experts else _llama_pieces(config)
+    plain = {name: each for name, each in others.items() if ".w_qkv." not in name}
+    return plain | blocks(config, block)
 
 
 # GPT-NeoX (Pythia) ------------------------------------------------------------------------------
@@ -288,6 +513,11 @@ DECODERS: dict[str, Family[ModelConfig]] = {
     "mistral": Family(_mistral_config, _llama_pieces, _llama_ignored, head=LLAMA_HEAD),
     "qwen2": Family(_qwen2_config, _llama_pieces, _llama_ignored, head=LLAMA_HEAD),
     "qwen3": Family(_qwen3_config, _llama_pieces, _llama_ignored, head=LLAMA_HEAD),
+    "qwen3_moe": Family(_qwen3_moe_config, _moe_pieces, _llama_ignored, head=LLAMA_HEAD),
+    "glm4_moe": Family(_glm_config, _moe_pieces, _llama_ignored, head=LLAMA_HEAD),
+    "qwen3_next": Family(_qwen3_next_config, _qwen3_next_pieces, _llama_ignored, head=LLAMA_HEAD),
+    "gpt_oss": Family(_gpt_oss_config, _gpt_oss_pieces, _llama_ignored, head=LLAMA_HEAD),
+    "deepseek_v3": Family(_deepseek_config, _deepseek_pieces, _llama_ignored, head=LLAMA_HEAD),
     "gemma": Family(_gemma_config, _gemma_pieces, _llama_ignored, head=LLAMA_HEAD),
     "gpt_neox": Family(
         _neox_config, _neox_pieces, _neox_ignored, head=("embed_out.weight", "embed_in.weight")

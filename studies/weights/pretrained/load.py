@@ -160,7 +160,10 @@ def assembled(
 def _check_sizes(wanted: Mapping[str, tuple[int, ...]], pieces: Mapping[str, Piece], source: Source) -> None:
     """Before anything is read: as many numbers as the configuration says."""
     for name, each in pieces.items():
-        result = sum(int(np.prod(source.shapes[n], dtype=np.int64)) for n in each.names)
+        result = sum(
+            int(np.prod(source.shapes[n], dtype=np.int64)) // getattr(change, "of", 1)
+            for n, change in each.parts
+        )
         if result != int(np.prod(wanted[name], dtype=np.int64)):
             shapes = " and ".join(str(source.shapes[n]) for n in each.names)
             raise PretrainedError(

@@ -19,6 +19,7 @@ from runs.state import RunSpec
 from studies.costs.ledger import ledger_of
 from studies.costs.model_choices import Size, choices_of, costs, morphed, three
 from studies.costs.published_models import BY_YEAR
+from studies.costs.since_2023 import CARDS
 from studies.experiments.why_decoders import lessons, writing
 from studies.families.three_families import carry_on, fill_in
 from studies.families.unmasked_attention import continue_text
@@ -136,6 +137,15 @@ def test_the_table_marks_what_is_as_it_was_in_2017():
     assert table.loc["LLaMA-2 7B", "Positions"] == "RoPE"
     marks = table.map(lambda cell: str(cell).endswith("•")).sum(axis=1)
     assert [f"{count} of 8" for count in marks] == table["as in 2017"].tolist()
+
+
+def test_models_since_2023_stand_below_with_their_new_choices():
+    table = opened("machine", measure="true").table[1].value
+    assert len(table) == len(CARDS)
+    assert table.loc["Qwen3-Next 80B-A3B", "attention"] == "Gated DeltaNet (36), GQA, gated (12)"
+    assert table.loc["gpt-oss-20b", "window"] == "12 of 24 layers, 128"
+    assert table.loc["DeepSeek-V3"].tolist()[2:] == ["8 of 256 and 1", "671,026,419,200", "36.6B"]
+    assert table.loc["Gemma 3 1B", "experts per token"] == "dense"
 
 
 def test_who_else_chose_so():

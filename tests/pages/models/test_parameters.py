@@ -16,6 +16,7 @@ from studies.costs import whole_text as studied
 from studies.costs.block import BlockParameters, block, gate_paid
 from studies.costs.ledger import ledger
 from studies.costs.shares import where
+from studies.costs.since_2023 import CARDS
 from studies.costs.whole_text import Timing
 from tests.pages import helpers
 from ui.text.numbers import flop, gigabytes
@@ -366,3 +367,35 @@ def test_a_control_of_the_view_leaves_the_bar_alone():
     bar, view = runs_again["parameters_model"], runs_again["parameters_length"]
     assert bar and view and bar != view
     assert {runs_again[f"parameters_{name}"] for name in ("n_layers", "d_model", "ffn")} == {bar}
+
+
+def test_a_card_since_2023_is_counted_beside_the_chosen_model(drawn):
+    page = opened(scope="since", model="llama2-7b", card="gpt-oss-20b")
+    assert "A token meets **17.3% of gpt\\-oss\\-20b's parameters**: 3.61B of 20,914,757,184." in sentences(
+        page
+    )
+    whole, met = (
+        dict(zip(trace["y"], trace["x"], strict=True)) for trace in drawn["parameters_cards"].traces[1:]
+    )
+    assert whole["DeepSeek-V3"] == 671_026_419_200 and met["LLaMA-2 7B"] == 6_738_415_616
+    assert met["gpt-oss-20b"] == 3_608_310_144 and len(met) == len(CARDS) + 1
+    table = page.dataframe[0].value.set_index("model")
+    assert table.loc["gpt-oss-20b", "layers"] == "12× GQA, window 128, 12× GQA"
+    rows = page.dataframe[1].value
+    assert sum(int(count.replace(",", "")) for count in rows["parameters"]) == 20_914_757_184
+    page = opened(scope="since", measure="cached", card="gpt-oss-20b", length="4096", model="llama2-7b")
+    each = 12 * 2 * 8 * 64 * 2 * (128 + 4096) // 4096
+    assert f"caches **{each:,} bytes per token** at T = 4,096. 12 of its 24 layers look back" in sentences(
+        page
+    )
+    cached = dict(zip(*(drawn["parameters_cards"].traces[0][axis] for axis in "yx"), strict=True))
+    assert cached["DeepSeek-V3"] == 70_272 and cached["LLaMA-2 7B"] == 2 * 2 * 32 * 4096
+
+
+@pytest.mark.parametrize("card, says", [
+    ("deepseek-v3", "of all 128 heads"), ("gemma3-27b", "52 of its 62 layers look back over 1,024"),
+    ("qwen3-next-80b-a3b", "Only 12 of its 48 layers"), ("qwen3-30b-a3b", "in groups"),
+])  # fmt: skip
+def test_a_card_says_why_its_cache_is_small(card, says):
+    assert says in sentences(opened(scope="since", measure="cached", card=card))
+    assert "as much as a dense model of" in sentences(opened(scope="since", measure="worked", card=card))

@@ -60,6 +60,73 @@ def _qwen2(rng: random.Random) -> Values:
     return values | {"hidden_size": values["num_attention_heads"] * rng.choice([4, 6])}
 
 
+def _windowed(rng: random.Random) -> Values:
+    layers, every = rng.choice([3, 4]), rng.choice([2, 3, 9])
+    kinds = ["full" if (i + 1) % every == 0 else "sliding" for i in range(layers)]
+    return _llama(rng) | {
+        "num_hidden_layers": layers,
+        "layer_types": [f"{kind}_attention" for kind in kinds],
+        "use_sliding_window": True,
+        "sliding_window": rng.choice([1, 5, 12]),
+    }
+
+
+def _deepseek(rng: random.Random) -> Values:
+    heads, d_head = rng.choice([1, 3]), rng.choice([4, 6, 7])
+    values = _llama(rng)
+    del values["head_dim"]
+    return values | {
+        "num_attention_heads": heads,
+        "num_key_value_heads": heads,
+        "qk_nope_head_dim": d_head,
+        "v_head_dim": d_head,
+        "qk_rope_head_dim": rng.choice([2, 6, 8]),
+        "kv_lora_rank": rng.choice([5, 16]),
+        "q_lora_rank": rng.choice([None, 9]),
+        "attention_bias": rng.random() < 0.5,
+        "first_k_dense_replace": 3,
+    }
+
+
+def _experts(rng: random.Random) -> Values:
+    count = rng.choice([3, 6])
+    return {
+        "num_experts": count,
+        "n_routed_experts": count,
+        "num_experts_per_tok": rng.choice([1, 2, 3]),
+        "n_shared_experts": 1,
+        "moe_intermediate_size": rng.choice([5, 8]),
+        "norm_topk_prob": rng.random() < 0.5,
+        "routed_scaling_factor": rng.choice([1.0, 2.5]),
+        "n_group": 1,
+        "topk_group": 1,
+    }
+
+
+def _glm(rng: random.Random) -> Values:
+    values = _biased(rng, "attention_bias", "use_qk_norm") | _experts(rng) | {"first_k_dense_replace": 0}
+    rotations = values["rope_parameters"] | {"partial_rotary_factor": rng.choice([0.5, 1.0])}
+    return values | {"head_dim": rng.choice([4, 8, 12]), "rope_parameters": rotations}
+
+
+def _gpt_oss(rng: random.Random) -> Values:
+    values = _windowed(rng) | {"attention_bias": rng.random() < 0.5}
+    values |= {"num_local_experts": rng.choice([3, 6]), "num_experts_per_tok": rng.choice([1, 2, 3])}
+    return values | {"router_aux_loss_coef": 0.0}
+
+
+def _qwen3_next(rng: random.Random) -> Values:
+    values = _biased(rng, "attention_bias")
+    rotations = values["rope_parameters"] | {"partial_rotary_factor": rng.choice([0.5, 1.0])}
+    layers = values["num_hidden_layers"]
+    return values | {
+        "head_dim": rng.choice([4, 8, 12]),
+        "rope_parameters": rotations,
+        "layer_types": ["full_attention"] * layers,
+        "mlp_only_layers": list(range(layers)),
+    }
+
+
 def _neox(rng: random.Random) -> Values:
     heads = rng.choice([1, 3, 5])
     d_head, share = rng.choice([(8, 0.25), (12, 0.5), (6, 1.0), (10, 0.25), (14, 0.6)])
@@ -108,6 +175,17 @@ KINDS: dict[str, tuple[str, str, Callable[[random.Random], Values]]] = {
     ),
     "qwen2": ("Qwen2Config", "Qwen2ForCausalLM", _qwen2),
     "qwen3": ("Qwen3Config", "Qwen3ForCausalLM", lambda rng: _biased(rng, "attention_bias")),
+    "qwen3, windows": ("Qwen3Config", "Qwen3ForCausalLM", _windowed),
+    "deepseek": ("DeepseekV3Config", "DeepseekV3ForCausalLM", _deepseek),
+    "qwen3, experts": ("Qwen3MoeConfig", "Qwen3MoeForCausalLM", lambda rng: _llama(rng) | _experts(rng)),
+    "deepseek, experts": (
+        "DeepseekV3Config",
+        "DeepseekV3ForCausalLM",
+        lambda rng: _deepseek(rng) | _experts(rng) | {"first_k_dense_replace": 0},
+    ),
+    "glm": ("Glm4MoeConfig", "Glm4MoeForCausalLM", _glm),
+    "gpt-oss": ("GptOssConfig", "GptOssForCausalLM", _gpt_oss),
+    "qwen3-next": ("Qwen3NextConfig", "Qwen3NextForCausalLM", _qwen3_next),
     "gemma": (
         "GemmaConfig",
         "GemmaForCausalLM",
@@ -129,12 +207,14 @@ def made(
     for those that were drawn, `kind` for the class of the family.
     """
     config, usual, draw = KINDS[name]
-    values = {"vocab_size": VOCAB, "attn_implementation": "eager"} | draw(random.Random(f"{name} {seed}"))
+    values = {"vocab_size": VOCAB, "attn_implementation": "eager", "experts_implementation": "eager"}
+    values |= draw(random.Random(f"{name} {seed}"))
     values |= sizes or {}
     torch.manual_seed(seed)
     theirs = getattr(transformers, kind or usual)(getattr(transformers, config)(**values)).eval()
     with torch.no_grad():
-        for parameter in theirs.parameters():
+        balance = (each for name, each in theirs.named_buffers() if name.endswith("correction_bias"))
+        for parameter in (*theirs.parameters(), *balance):
             parameter.add_(torch.randn_like(parameter) * 0.2)
     theirs.save_pretrained(folder, **options)
     return theirs

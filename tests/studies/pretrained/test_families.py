@@ -53,7 +53,8 @@ def test_token_by_token(name: str, seed: int, tmp_path: Path) -> None:
     ours = open_model(tmp_path).model()
     tokens = some_tokens(ours.config, batch=1, length=12, seed=seed)
     decoder, wanted = Decoder(ours), said(theirs, tokens)[0]
-    assert (decoder._fast is None) == (ours.config.window > 0)  # the fast path serves all but windows
+    slow = ours.config.window > 0 or ours.config.mixer in ("mla", "gated") or ours.config.n_experts > 0
+    assert (decoder._fast is None) == slow  # the fast path serves all others
     found = [decoder.read(tokens[0, :3].tolist()), *(decoder.read([int(t)]) for t in tokens[0, 3:])]
     close(torch.stack(found), wanted[2:])
 
@@ -193,6 +194,17 @@ def test_in_several_files(name: str, tmp_path: Path) -> None:
     ("llama", {"head_dim": 2**28}, "are accepted"),
     ("qwen2", {"layer_types": ["full_attention", "sliding_attention"]}, "sliding window"),
     ("qwen3", {"use_sliding_window": True}, "use_sliding_window is True"),
+    ("deepseek", {"num_hidden_layers": 9}, "only some of its layers have experts"),
+    ("deepseek, experts", {"n_shared_experts": 2}, "only 1 is supported"),
+    ("deepseek, experts", {"n_group": 2}, "only 1 is supported"),
+    ("qwen3-next", {"mlp_only_layers": []}, "layers of experts"),
+    ("qwen3-next", {"layer_types": ["linear_attention"]}, "linear attention"),
+    ("glm", {"first_k_dense_replace": 1}, "only 0 is supported"),
+    ("qwen3, experts", {"mlp_only_layers": [0]}, "mlp_only_layers"),
+    ("deepseek", {"v_head_dim": 9}, "not supported"),
+    ("deepseek", {"rope_interleave": False}, "only True is supported"),
+    ("qwen3, windows", {"sliding_window": None}, "sliding_window"),
+    ("qwen3, windows", {"layer_types": ["sliding_attention", "full_attention"] * 40}, "not supported"),
     ("qwen3", {"layer_types": "full_attention"}, "must be a list"),
     ("qwen3", {"layer_types": ["linear_attention"]}, "type 'linear_attention'"),
     ("gemma", {"hidden_act": "silu"}, "hidden_act is 'silu'"),

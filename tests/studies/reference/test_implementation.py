@@ -35,6 +35,10 @@ VARIANTS: list[dict[str, Any]] = [
     },
     {"qk_norm": True, "qk_gain": True, "score_scale": False, "embedding_scale": True},
     {"output_projection": False, "attention_bias": True, "output_bias": False, "n_heads": 3, "d_model": 18},
+    {"n_experts": 5, "active_experts": 2, "shared_experts": 1, "router": "sigmoid", "balance": "bias"},
+    {"mixer": "gated", "n_kv_heads": 1, "attention_bias": True},
+    {"mixer": "mla", "d_query": 7, "attention_bias": True},
+    {"mixer": "sinks", "n_kv_heads": 2, "window": 4, "global_every": 2},
 ]  # fmt: skip
 
 

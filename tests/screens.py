@@ -50,6 +50,7 @@ MODES = (  # second ones of views, which no list of theirs names
     "exercises?exercises_on=paper",
     "generation?generation_view=cache&kv_part=bytes",
     "generation?generation_view=cache&kv_part=why",
+    "generation?generation_view=cache&kv_part=smaller&cache_model=shown",
     "train?preset=modern",
     "train?preset=pairs",
     "courses",

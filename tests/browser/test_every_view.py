@@ -77,6 +77,7 @@ MODES = (  # second ones of views
     "tokens?tokens_view=compare&compare_part=ids",
     "generation?generation_view=cache&kv_part=bytes",
     "generation?generation_view=cache&kv_part=why",
+    "generation?generation_view=cache&kv_part=smaller&cache_model=shown",
     "sampling?sampling_view=you&you_part=room",
 )
 HOMES = ("?part=attention", "?model=shakespeare-classic", "?model=encoder-blanks", "?model=timelapse")

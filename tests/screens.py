@@ -51,6 +51,8 @@ MODES = (  # second ones of views, which no list of theirs names
     "generation?generation_view=cache&kv_part=bytes",
     "generation?generation_view=cache&kv_part=why",
     "generation?generation_view=cache&kv_part=smaller&cache_model=shown",
+    "attention?attention_view=shared-keys&attention_sharing=published",
+    "sampling?sampling_view=constrained&model=shakespeare-classic",
     "train?preset=modern",
     "train?preset=pairs",
     "courses",

@@ -78,6 +78,8 @@ MODES = (  # second ones of views
     "generation?generation_view=cache&kv_part=bytes",
     "generation?generation_view=cache&kv_part=why",
     "generation?generation_view=cache&kv_part=smaller&cache_model=shown",
+    "attention?attention_view=shared-keys&attention_sharing=published",
+    "sampling?sampling_view=constrained&model=shakespeare-classic",
     "sampling?sampling_view=you&you_part=room",
 )
 HOMES = ("?part=attention", "?model=shakespeare-classic", "?model=encoder-blanks", "?model=timelapse")

@@ -201,8 +201,8 @@ def drawing(
 def _texts(
     model: Transformer, ids: list[int], grammar: TokenGrammar, form: str, count: int, seed: int, bound: bool
 ) -> Steps[tuple[Written, ...]]:
-    """Draws texts side by side; the cache holds those that go on."""
-    numbers = uniform(seed, count * LONGEST).view(LONGEST, count).numpy()
+    """Draws texts side by side, the first ones the same however many; the cache holds those that go on."""
+    numbers = torch.stack([uniform(seed + 2 * row, LONGEST) for row in range(count)]).numpy()
     states, texts, going = [grammar.start] * count, [""] * count, list(range(count))
     steps: list[list[Step]] = [[] for _ in going]
     cache = KVCache(model.config, len(ids) + LONGEST, model.embedding)
@@ -213,7 +213,7 @@ def _texts(
         p = logits.float().softmax(-1).numpy()  # (text, vocab)
         on = []
         for at, row in enumerate(going):
-            record = taken(p[at], grammar, states[row], numbers[turn, row], bound)
+            record = taken(p[at], grammar, states[row], numbers[row, turn], bound)
             word = grammar.words[record.token]
             states[row], used = grammar.read(states[row], word)
             steps[row].append(record)

@@ -40,29 +40,38 @@ def draw(subject: Subject) -> None:
     )
     prompts = {name: TEXT(f"prompt {name}") for name in PROMPTS}
     chosen = widgets.select(TEXT["prompt"], prompts, "grammar_prompt", container=b)
-    count = COUNT_LARGE if subject.is_pretrained else COUNT
-    number = widgets.slide(TEXT["text"], 1, count, 1, "grammar_text", container=c) - 1
-    st.caption(TEXT("reads", prompt=prompt_of(form, chosen)))
-    ids = tuple(subject.tokenizer.encode(prompt_of(form, chosen)))
-    drawn = measured(
-        ("constrained", subject.key, form, ids, count),
-        partial(drawing, subject.model, subject.tokenizer, ids, form, count),
-        TEXT["drawing"],
-        offer=TEXT("draw", count=count) if subject.is_pretrained else "",
-    )
+    st.caption(TEXT("reads" if len(forms) > 1 else "reads alone", prompt=prompt_of(form, chosen)))
+    place = st.container()
+    drawn = _drawn(subject, form, chosen)
     if drawn is None:
         return
+    number = widgets.slide(TEXT["text"], 1, len(drawn.bound), 1, "grammar_text", container=c) - 1
     shown = drawn.bound[number]
     masses = [step.mass for step in shown.steps]
-    step = widgets.slide(
-        TEXT["step"], 1, len(masses), masses.index(min(masses)) + 1, "grammar_step", container=d
-    )
-    _draw(subject, shown, step - 1)
+    first = masses.index(min(masses)) + 1
+    step = widgets.slide(TEXT["step"], 1, len(masses), first, "grammar_step", container=d)
+    with place:
+        _draw(subject, shown, step - 1)
     explain.answer(answer(drawn))
     if chosen == PROMPTS[0]:
         ask("grammar", first_step, subject, form)
     explain.measure_it(_table, drawn)
     explain.by_hand(st.markdown, by_hand(subject, shown, step - 1, form))
+
+
+def _drawn(subject: Subject, form: str, prompt: str) -> Drawn | None:
+    """Returns the texts; of a large model one each way, until somebody wants more. None while it draws."""
+    ids = tuple(subject.tokenizer.encode(prompt_of(form, prompt)))
+
+    def texts(count: int, offer: str = "") -> Drawn | None:
+        key = ("constrained", subject.key, form, ids, count)
+        drawing_all = partial(drawing, subject.model, subject.tokenizer, ids, form, count)
+        return measured(key, drawing_all, TEXT["drawing"], offer=offer)
+
+    if not subject.is_pretrained:
+        return texts(COUNT)
+    single = texts(1)
+    return single and (texts(COUNT_LARGE, TEXT("draw", count=COUNT_LARGE)) or single)
 
 
 @memo.measured()
@@ -77,6 +86,8 @@ def prompt_of(form: str, prompt: str) -> str:
 
 def answer(drawn: Drawn) -> str:
     """Says how many texts are valid with the grammar and without, and how likely they are (Markdown)."""
+    if len(drawn.bound) == 1:
+        return TEXT("single" if drawn.valid[0] == 1 else "not ended", cost=-drawn.log_p)
     bound, free = drawn.valid
     return TEXT("all" if bound == 1 else "not all", bound=bound, free=free, cost=-drawn.log_p)
 
@@ -177,6 +188,8 @@ def _table(drawn: Drawn) -> None:
         for bound, free in zip(drawn.bound, drawn.free, strict=True)
     ]
     st.dataframe(pd.DataFrame(rows), hide_index=True, key="grammar_texts")
+    if len(drawn.free) == 1:
+        return
     case = "measured none" if math.isnan(drawn.free_log_p) else "measured"
     st.markdown(TEXT(case, count=len(drawn.free), expected=drawn.expected, mean=drawn.free_log_p))
 

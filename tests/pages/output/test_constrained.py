@@ -56,10 +56,11 @@ def test_the_claim_counts_what_did_not_end() -> None:
     bound = (Written("a", True, (step, step)), Written("b", False, (step,)))
     free = (Written("", False, (step,)), Written("", False, (step,)))
     claim = view.answer(Drawn(bound, free))
+    assert "valid by construction" in view.answer(Drawn(bound[:1], free[:1]))
+    assert "did not end" in view.answer(Drawn(bound[1:], free[:1]))
     assert "50% of the texts are valid, without it 0%" in claim
-    assert "every text is valid, without it 0%" in view.answer(
-        Drawn(bound[:1], free)
-    ) and "−2.0" in view.answer(Drawn(bound[:1], free))
+    every = view.answer(Drawn(bound[:1] * 2, free))
+    assert "every text is valid, without it 0%" in every and "−2.0 nats" in every
     assert Drawn(bound, free).expected == pytest.approx((0.25 + 0.5) / 2)
 
 
@@ -81,3 +82,13 @@ def test_the_guess_is_what_the_grammar_takes_after_an_example() -> None:
 def test_a_model_that_cannot_write_the_forms_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(view, "_writable", lambda name, subject: ())
     assert "can write none of the forms" in said(opened())
+
+
+def test_a_large_model_draws_one_text_and_offers_more(monkeypatch: pytest.MonkeyPatch, drawn: Any) -> None:
+    monkeypatch.setattr(view.Subject, "is_pretrained", True)
+    page, known = opened(), shipped()
+    assert "valid by construction" in said(page) and "Draw 32 texts" in page.button[-1].label
+    ids = known.tokenizer.encode(FORMS["speaker"].question)
+    many = finish(drawing(known.model, known.tokenizer, ids, "speaker", view.COUNT_LARGE))
+    masses = [step.mass for step in many.bound[0].steps]
+    assert drawn["grammar_mass"].traces[0]["y"] == pytest.approx(masses), "the first of many is the same text"

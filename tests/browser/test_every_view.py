@@ -45,7 +45,7 @@ LESS = {
             "Memory",
         ),
         0.4: ("RoPE", "Live"),
-        0.45: ("Steering",),
+        0.45: ("Steering", "Constrained"),  # its prompt and a button stand with it
         0.35: ("Extrapolation", "Overview"),
         0.3: ("Temperature",),
     }.items()

@@ -27,7 +27,8 @@ from ui.text.numbers import gigabytes
 from ui.training_step import NEWEST
 
 TEXT = content.beside(__file__)
-LONGEST, PASSAGES = 512, 8  # tokens of a passage; passages of a small model, a large one reads one
+LONGEST, PASSAGES = 512, 8  # tokens of a passage; passages of a small model
+LAST = 4  # a large model reads one of so many
 ALLOWED = (0.05, 0.1, 0.25, 0.5)  # nats that a smaller cache may cost
 CLEAR = 0.1  # nats that the first positions save at least where they are attention sinks
 FLOOR = 0.001  # nats: the lowest that is drawn
@@ -45,9 +46,10 @@ def draw(subject: Subject, container: Any) -> None:
         rounds = {bits: TEXT("bits", bits=bits) for bits in BITS[:3]}
         bits = widgets.select(TEXT["in bits"], rounds, "cache_bits", hint=TEXT["in bits hint"])
         allowed = widgets.select(TEXT["allowed"], ALLOWED, "cache_allowed", first=0.1)
+        begin = widgets.slide(TEXT["passage"], 1, LAST, 1, "cache_passage") - 1 if large else 0
     length = min(model.config.context, LONGEST)
     try:
-        passages = _passages(corpus, tokenizer, length, 1 if large else PASSAGES)
+        passages = _passages(corpus, tokenizer, length, begin, 1 if large else PASSAGES)
     except CorpusError as error:
         st.info(sentence(error))
         return
@@ -88,15 +90,17 @@ def _model(subject: Subject) -> tuple[Any, Any, Any, str, bool]:
     return REAL_MODEL, real.model, real.tokenizer, corpora.default_name(), True
 
 
-def _passages(corpus: str, tokenizer: Any, length: int, count: int) -> tuple[tuple[int, ...], ...]:
-    """Returns the first passages of a corpus's held-out text, `length` tokens each. Raises CorpusError."""
+def _passages(
+    corpus: str, tokenizer: Any, length: int, begin: int, count: int
+) -> tuple[tuple[int, ...], ...]:
+    """Returns passages of a corpus's held-out text, `length` tokens each. Raises CorpusError."""
     source = session.corpus(corpus)
-    text = source.tokenizer.decode(source.validation[: 8 * length * count].tolist())
+    text = source.tokenizer.decode(source.validation[: 8 * length * (begin + count)].tolist())
     unknown = set(tokenizer.unknown(text))
     ids = tokenizer.encode("".join(c for c in text if c not in unknown))
-    if len(ids) < length:
+    if len(ids) < (begin + 1) * length:
         raise CorpusError(TEXT["foreign"])
-    starts = range(0, min(len(ids) - length + 1, length * count), length)
+    starts = range(begin * length, min(len(ids) - length + 1, length * (begin + count)), length)
     return tuple(tuple(ids[at : at + length]) for at in starts)
 
 

@@ -60,7 +60,10 @@ def test_with_it_a_button_begins(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model_choice, "first_of", lambda names: REAL_MODEL)
     loaded = shipped()
     monkeypatch.setattr(view.models, "model_of", lambda *about: loaded)
-    page = opened(cache_model="real")
+    asked: list[Any] = []
+    monkeypatch.setattr(view, "_passages", lambda *about: asked.append(about[3:]) or ((1,) * 128,))
+    page = opened(cache_model="real", cache_passage="3")
+    assert asked == [(2, 1)], "one passage, the third"
     assert "about a minute" in " ".join(button.label for button in page.button) and "Holding" not in said(
         page
     )
@@ -71,3 +74,11 @@ def test_the_guess_is_about_the_line_that_is_not_shown() -> None:
     assert guess is not None and guess.sets == {"cache_first": 0}
     assert guess.choices[guess.right].text.startswith("More than twice") and "+0.43" in guess.question
     assert "+5.61" in guess.outcome and view.without_first(0.0, 0.1, 128) is None
+
+
+def test_passages_follow_one_another() -> None:
+    known = shipped()
+    first, second = view._passages("shakespeare", known.tokenizer, 40, 0, 2)
+    assert view._passages("shakespeare", known.tokenizer, 40, 1, 1) == (second,)
+    text = session.corpus("shakespeare").validation[:80].tolist()
+    assert [*first, *second] == text

@@ -39,7 +39,7 @@ TOPICS = {
     "exercises": "costs lab shapes",
     "families": "attention pairs tasks",
     "feedforward": "costs residual",
-    "generation": "attention costs pairs",
+    "generation": "attention circuits costs pairs",
     "home": "costs residual",
     "lab": "costs experiments residual",
     "pairs": "generation tasks",

@@ -82,6 +82,15 @@ GUESSES: Mapping[str, Return] = {
     "nucleus": Return("Tokens within top-p", "top-p"),
     "colder": Return("Half the temperature", "odds"),
     "drafts": Return("Longer drafts", "drafts"),
+    "grammar": Return("What a grammar takes", "grammar"),
+    "sinks": Return(
+        "A cache without the first tokens",
+        settings=_at(
+            "generation?generation_view=cache&kv_part=smaller",
+            "cache_model=shown&cache_bits=4",
+            "cache_model=shown&model=shakespeare-modern",
+        ),
+    ),
     "wider": Return(
         "Twice as wide", "block", refuted="parameters?parameters_view=where&parameters_scope=block"
     ),

@@ -1,5 +1,5 @@
-"""Guesses about one row of logits: the tokens that top-p keeps, and the effect of a lower temperature; and
-about longer drafts.
+"""Guesses about one row of logits: the tokens that top-p keeps, the effect of a lower temperature, and what a
+grammar takes; and about longer drafts.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from studies.guesses import Truth, closest
 
 NUCLEUS = 0.9
 COLD = 0.5  # half of the temperature 1
+QUARTERS = (0.25, 0.75)
 LEVEL = 1.1  # a favourite not that many times as likely as the second: no power of it is told from it
 
 
@@ -46,6 +47,17 @@ def colder(logits: np.ndarray) -> Truth | None:
         return None
     guesses = {"squared": ratio**2, "doubled": ratio / COLD, "same": ratio}
     return closest(float(np.exp((first - second) / COLD)), guesses, within=0.1)
+
+
+def first_taken(left: float) -> Truth | None:
+    """Compares the share of the first token's probability that a grammar takes, 1 - `left`: "little", up to
+    a quarter, "half", up to three, or "most" of it. None near the limits.
+    """
+    taken = 1 - left
+    if min(abs(taken - limit) for limit in QUARTERS) < 0.02:
+        return None
+    right = "little" if taken < QUARTERS[0] else "half" if taken < QUARTERS[1] else "most"
+    return Truth(right, ("little", "half", "most"), {"taken": taken})
 
 
 def longer_drafts(per_pass: float, rate: float, ahead: int, longer: Length) -> Truth | None:

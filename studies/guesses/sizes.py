@@ -54,3 +54,13 @@ def longer_cache(card: Card, tokens: int) -> Truth:
     times = then / now
     right = "same" if times < 1 + EDGE else "twice" if times > 2 * (1 - EDGE) else "between"
     return Truth(right, ("twice", "between", "same"), {"times": times, "before": now, "after": then})
+
+
+def without_first(latest: float, with_first: float) -> Truth | None:
+    """Compares what a cache of the latest positions alone costs, nats, with one of as many that holds the
+    first ones: "less", "alike" up to twice as much, or "far" more. None where neither costs anything.
+    """
+    if min(latest, with_first) <= 0 or abs(latest - 2 * with_first) < EDGE * latest:
+        return None
+    right = "less" if latest < with_first else "alike" if latest <= 2 * with_first else "far"
+    return Truth(right, ("less", "alike", "far"), {"latest": latest, "kept": with_first})

@@ -41,7 +41,7 @@ LESS = {
             "Memory",
         ),
         0.4: ("RoPE", "Live"),
-        0.45: ("Steering",),
+        0.45: ("Steering", "Constrained"),  # its prompt and a button stand with it
         0.35: ("Extrapolation", "Overview"),
         0.3: ("Temperature",),
     }.items()
@@ -73,6 +73,9 @@ MODES = (  # second ones of views
     "tokens?tokens_view=compare&compare_part=ids",
     "generation?generation_view=cache&kv_part=bytes",
     "generation?generation_view=cache&kv_part=why",
+    "generation?generation_view=cache&kv_part=smaller&cache_model=shown",
+    "attention?attention_view=shared-keys&attention_sharing=published",
+    "sampling?sampling_view=constrained&model=shakespeare-classic",
     "sampling?sampling_view=you&you_part=room",
 )
 HOMES = ("?part=attention", "?model=shakespeare-classic", "?model=encoder-blanks", "?model=timelapse")

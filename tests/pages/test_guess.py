@@ -36,6 +36,8 @@ PLACES = {
     "nucleus": "output/sampling?sampling_view=stages",
     "colder": f"output/sampling?sampling_view=temperatures&model={FIRST_MODEL}",
     "drafts": "output/generation?generation_view=drafts&drafts_ahead=3",
+    "grammar": f"output/sampling?sampling_view=constrained&model={FIRST_MODEL}",
+    "sinks": "output/generation?generation_view=cache&kv_part=smaller&cache_model=shown",
     "wider": "models/parameters?parameters_view=where",
     "shared": "models/parameters?parameters_view=memory",
     "longer": "models/parameters?parameters_view=flops",

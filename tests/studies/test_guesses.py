@@ -206,6 +206,15 @@ def test_a_cache_of_one_key_head(heads: int, tokens_read: int, batch: int) -> No
     assert found.numbers["half"] == (heads + 1) * one / 2 and found.numbers["same"] == heads * one
 
 
+@for_each(
+    "alone, kept, right",
+    [(0.2, 0.3, "less"), (0.5, 0.3, "alike"), (5.6, 0.4, "far"), (0.6, 0.3, None), (0.0, 0.3, None)],
+)
+def test_what_a_cache_costs_without_the_first_tokens(alone: float, kept: float, right: str | None) -> None:
+    found = sizes.without_first(alone, kept)
+    assert (found and found.right) == right
+
+
 @for_each("name, count, right", [
     ("gpt2", 16, "same"), ("gpt2", 1024, "between"), ("gpt2", 524_288, "twice"), ("mistral-7b", 65_536, "same"),
 ])  # fmt: skip

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 import streamlit as st
 
 from engine.config import ResolvedConfig
+from engine.parts import registry
 from engine.parts.attention import Attention
-from engine.parts.registry import HEALTHY, Parts
+from engine.parts.registry import HEALTHY
+from pages.inside.attention import published_caches
 from pages.inside.attention.heads_map import HEAD_COLOURS
 from studies.attention.shared_keys import SharedKeys, cache_saving, fitting, kind, served_by, shared_keys
 from studies.costs.presets import PRESETS
@@ -16,7 +20,7 @@ from ui.figures import specs as go
 from ui.figures.theme import colour
 from ui.model_bar import Subject
 from ui.model_needs import QUERIES_KEYS
-from ui.page_frame import View
+from ui.page_frame import Parts, View
 from ui.players.plot import plot
 from ui.text.numbers import gigabytes
 
@@ -26,11 +30,12 @@ BYTES = {"float32": 4, "16 bits": 2, "8 bits": 1}
 MAX_HEADS = 128
 
 
-def draw(subject: Subject) -> None:
-    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+def draw(beside: Any, subject: Subject) -> None:
+    """Draws the heads of one model, and what sharing saves; its controls `beside` the parts' buttons."""
+    with beside, st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         names = (TEXT["mine"], *PUBLISHED)
         sizes = {name: name for name in names} | {"own": TEXT["own"]}
-        which = widgets.select(TEXT["sizes"], sizes, "attention_sizes", first="LLaMA-2 70B")
+        which = widgets.select(TEXT["sizes"], sizes, "attention_sizes", first="LLaMA-2 70B", kind="list")
         size = BYTES[widgets.select(TEXT["precision"], list(BYTES), "attention_bytes", first="16 bits")]
     c, parts = subject.config, subject.model.parts
     if which in PUBLISHED:
@@ -81,7 +86,7 @@ def _own() -> tuple[int, int]:
     return heads, kv
 
 
-def _table(which: str, c: ResolvedConfig, heads: int, chosen: int, size: int, parts: Parts) -> None:
+def _table(which: str, c: ResolvedConfig, heads: int, chosen: int, size: int, parts: registry.Parts) -> None:
     """The choice beside no sharing and full sharing."""
     if which in PUBLISHED:
         st.caption(TEXT("published", source=PRESETS[PUBLISHED[which]].source))
@@ -103,7 +108,9 @@ def _table(which: str, c: ResolvedConfig, heads: int, chosen: int, size: int, pa
 
 
 @memo.measured(copied=True)
-def _counted(c: ResolvedConfig, heads: int, kv: int, size: int, made_of: str, _parts: Parts) -> SharedKeys:
+def _counted(
+    c: ResolvedConfig, heads: int, kv: int, size: int, made_of: str, _parts: registry.Parts
+) -> SharedKeys:
     """`made_of`, the parts' name, stands for them in the key."""
     return shared_keys(c, heads, kv, size, _parts)
 
@@ -148,11 +155,11 @@ def figure(n_heads: int, n_kv: int) -> go.Figure:
     )
 
 
+ONE = View("model", TEXT, draw, (Attention.scores, Attention.weighted_sum, shared_keys), name=TEXT["one"])
 VIEW = View(
     "shared-keys",
     TEXT,
-    draw,
-    code=(Attention.scores, Attention.weighted_sum, shared_keys),
     takes=(QUERIES_KEYS,),
     figures_only=True,
+    parts=Parts("attention_sharing", (ONE, published_caches.PART), label=TEXT["part"], line=(3, 7)),
 )

@@ -66,4 +66,36 @@ def rows(rng: Random) -> Exercise:
     )
 
 
-TASKS = (("size", "The cache's bytes", size), ("rows", "Without a cache", rows))
+def latent(rng: Random) -> Exercise:
+    layers, heads, wide = rng.choice([24, 36, 48, 60]), rng.choice([16, 32, 64, 128]), rng.choice([64, 128])
+    rank, turned = rng.choice([256, 384, 512]), rng.choice([32, 64])
+    result = layers * (rank + turned) * 2
+    return Exercise(
+        f"{layers} layers with multi-head latent attention (MLA), {heads} heads of {wide} numbers. Each layer"
+        f" caches a latent vector of {rank} numbers, and a key of {turned} that RoPE rotates. How many bytes"
+        " does a token add to the cache, at 2 bytes per number?",
+        Numbers(1, 1, "bytes"),
+        (result,),
+        (
+            f"A layer holds {rank} + {turned} = {rank + turned} numbers, however many heads there are.",
+            f"Times {layers} layers times 2 bytes = **{result:,} bytes**. Keys and values of {heads} heads"
+            f" would be 2 · {heads} · {wide} = {2 * heads * wide:,} numbers a layer.",
+        ),
+        mistakes(
+            ((2 * result,), "Keys and values are made of one latent vector: there is no factor 2."),
+            ((layers * rank * 2,), "You forgot the rotated key, which is cached beside the latent vector."),
+            ((result / 2,), "That is the count of numbers. Each takes 2 bytes."),
+            ((result / layers,), "That is only one layer. Every layer has a latent vector of its own."),
+            ((layers * 2 * heads * wide * 2,), "That is multi-head attention, which caches every head."),
+            ((result * heads,), "All heads share the latent vector: it is cached once."),
+        ),
+        see("attention", attention_view="shared-keys", attention_sharing="published"),
+        {"layers": layers, "heads": heads, "wide": wide, "rank": rank, "turned": turned},
+    )
+
+
+TASKS = (
+    ("size", "The cache's bytes", size),
+    ("rows", "Without a cache", rows),
+    ("latent", "A latent cache", latent),
+)

@@ -156,10 +156,40 @@ def drafts(rng: Random) -> Exercise:
     )
 
 
+def grammar(rng: Random) -> Exercise:
+    """Asks for the probability of a token once a grammar has taken others away."""
+    shares = _shares(rng, 6)
+    allowed = sorted(rng.sample(range(1, 6), 3))  # the likeliest token is not among them
+    left = sum(shares[at] for at in allowed) / 100
+    p, names = shares[allowed[0]] / 100, "ABCDEF"
+    listed = ", ".join(f"{name} {share / 100:.2f}" for name, share in zip(names, shares, strict=True))
+    chosen = names[allowed[0]]
+    return Exercise(
+        f"Probabilities: {listed}. A grammar allows only {', '.join(names[at] for at in allowed)}. What is"
+        f" the probability of {chosen} under the grammar?",
+        Numbers(1, 3),
+        (p / left,),
+        (
+            f"The allowed tokens have {left:.2f} together; the grammar takes {1 - left:.2f} away.",
+            f"Renormalised: {p:.2f} / {left:.2f} = **{p / left:.3f}**.",
+        ),
+        mistakes(
+            ((p,), "The others are removed, so the rest has to be renormalised to sum to 1."),
+            ((1 / 3,), "Allowed tokens keep their proportions: they are not equally likely."),
+            ((p / (1 - left),), "You divided by the mass that is taken away. Divide by what is left."),
+            ((p * left,), "You multiplied by the mass that is left. Divide by it."),
+            ((p + (1 - left) / 3,), "The mass that is taken is not dealt out evenly: proportions stay."),
+        ),
+        see("sampling", sampling_view="constrained"),
+        {"shares": shares, "allowed": allowed},
+    )
+
+
 TASKS = (
     ("temperature", "Warmer and colder", temperature),
     ("odds", "How many times as likely", odds),
     ("top-k", "Top-k", top_k),
     ("top-p", "Top-p", top_p),
+    ("grammar", "Under a grammar", grammar),
     ("drafts", "Tokens per pass", drafts),
 )

@@ -473,3 +473,31 @@ def test_the_self_term_is_the_engines(shown: str, drawn: dict[str, Drawn]) -> No
 )
 def test_sharing_says_what_is_kept_and_saved(query: dict[str, str], wanted: str):
     assert wanted in told_by("shared-keys", **query)
+
+
+def test_eight_published_caches_are_arithmetic(drawn):
+    """Numbers of a layer by hand: 2 heads' worth of key and value, or MLA's latent vector and rotated key."""
+    page = attention("shared-keys", attention_sharing="published")
+    numbers = {
+        "GPT-3 175B": 96 * 2 * 96 * 128,
+        "LLaMA-2 7B": 32 * 2 * 32 * 128,
+        "LLaMA-3.1 405B": 126 * 2 * 8 * 128,
+        "LLaMA-2 70B": 80 * 2 * 8 * 128,
+        "Gemma 2B": 18 * 2 * 256,
+        "Falcon 7B": 32 * 2 * 64,
+        "DeepSeek-V3": 61 * (512 + 64),
+        "DeepSeek-V2": 60 * (512 + 64),
+    }
+    table = drawn["published_caches"].table
+    assert dict(zip(table["model"], table["bytes_per_token"], strict=True)) == {
+        name: 2 * count for name, count in numbers.items()
+    }
+    assert [trace["x"][0] for trace in drawn["published_caches"].traces] == table["bytes_per_token"]
+    assert table["way"] == ["MHA", "MHA", "GQA", "GQA", "MQA", "MQA", "MLA", "MLA"]
+    assert table["bytes_with_mha"][6] == 2 * 61 * 128 * (128 + 64 + 128)
+    assert "DeepSeek-V3 adds 70,272 bytes per token" in unescaped(page) and "71 times less" in said(page)
+    assert "61 layers × (512 + 64) numbers" in said(page)
+    other = attention("shared-keys", attention_sharing="published", cached_model="LLaMA-3.1 405B")
+    assert "LLaMA-3.1 405B adds 516,096 bytes per token" in unescaped(other) and "16 times less" in said(
+        other
+    )

@@ -288,6 +288,8 @@ ANSWERS: dict[str, Callable[[G], Any]] = {
     "logit-gradient": logit_gradient,
     "matrix-gradient": lambda g: np.outer(g["g"], g["x"]).ravel(),
     "adamw-step": adamw_step,
+    "grammar": lambda g: g["shares"][g["allowed"][0]] / sum(g["shares"][n] for n in g["allowed"]),
+    "latent": lambda g: 2 * np.empty((g["layers"], g["rank"] + g["turned"])).size,
     "adapter-size": lambda g: (
         np.empty((g["rows"], g["rank"])).size + np.empty((g["rank"], g["columns"])).size
     ),

@@ -18,10 +18,11 @@ from engine.parts.experts import BLOCK, Experts
 from engine.probe import Patcher, Recorder, identity
 from engine.training.numerics import choose
 from engine.training.optim import Optimiser
+from engine.training.train import fit
 from studies.costs.ledger import ledger
 from studies.shapes.backward import matrices
 from tests.engine.cases import for_each
-from tests.engine.helpers import loud, tiny
+from tests.engine.helpers import loud, tiny, verse
 
 KINDS: dict[str, dict[str, Any]] = {
     "softmax": {"ffn": "relu2"},
@@ -173,3 +174,21 @@ def test_each_expert_has_matrices_of_its_own_where_gradients_are_looked_at(
         rows = found[f"1.{name}"]
         assert (rows.start, rows.stop) == (24 * (2 * kinds + place), 24 * (2 * kinds + place + 1))
     assert found["1.W_out 2"].stop == network.w_out.weight.shape[0] == 3 * 16
+
+
+@for_each("precision", ["float32", "bfloat16"])
+@for_each("balance", ["loss", "bias"])
+def test_balancing_evens_the_shares_of_a_training_in_both_precisions(precision: Any, balance: Any) -> None:
+    text = verse()
+    config = tiny(vocab_size=text.vocab_size, n_experts=4, balance=balance, balance_rate=0.02, ffn="relu2")
+    train_config = TrainConfig(
+        steps=60, batch_size=16, learning_rate=1e-2, warmup_steps=5, precision=precision, eval_every=0,
+        sample_every=0, eval_tokens=64,
+    )  # fmt: skip
+
+    def largest(model_config: ModelConfig) -> float:
+        recorder = Recorder(only=["routing"])
+        fit(model_config, train_config, text, device="cpu").model(text.train[:512].view(64, 8), recorder)
+        return max(float((each > 0).float().mean((0, 1)).max()) for each in recorder.tensors.values())
+
+    assert largest(config) < largest(replace(config, balance="none"))

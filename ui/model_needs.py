@@ -67,6 +67,10 @@ FEEDFORWARD = Need(
     lambda subject: subject.config.ffn != "none",
     "This model has no feed-forward networks, so it has no neurons.",
 )
+DENSE = Need(
+    lambda subject: not subject.config.n_experts,
+    "This model is a mixture of experts, which is written for no other program here.",
+)
 
 
 def _card(subject: Subject) -> type[MixerCard]:

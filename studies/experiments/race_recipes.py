@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from engine.config import Init, ModelConfig, TrainConfig, Wiring
+from engine.config import Balance, Init, ModelConfig, TrainConfig, Wiring
 
 
 @dataclass(frozen=True)
@@ -113,6 +113,15 @@ def _parts() -> Iterator[Contestant]:
     yield Contestant("QK-norm", replace(block, qk_norm=True), train)
 
 
+def _experts() -> Iterator[Contestant]:
+    """One network, and 8 experts of which a token meets as much; not balanced, and in both ways."""
+    yield Contestant("One network", _MODEL, _TRAIN)
+    kinds: dict[Balance, str] = {"none": "8 experts", "loss": "8 experts, loss", "bias": "8 experts, bias"}
+    for balance, title in kinds.items():
+        model = replace(_MODEL, n_experts=8, active_experts=2, d_ff=2 * _MODEL.d_model, balance=balance)
+        yield Contestant(title, model, _TRAIN)
+
+
 QUESTIONS: dict[str, Question] = {
     "heads": Question("Heads", "How many heads, at the same width?", tuple(_heads())),
     "widths": Question("Feed-forward", "How wide should the feed-forward network be?", tuple(_widths())),
@@ -129,6 +138,9 @@ QUESTIONS: dict[str, Question] = {
         for depth in NORM_DEPTHS
     },
     "parts": Question("Modern parts", "What does each modern part buy you on its own?", tuple(_parts())),
+    "experts": Question(
+        "Experts", "What do experts add to the same work, balanced or not?", tuple(_experts())
+    ),
     "cuts": Question("Characters or tokens", "Characters or tokens, in bits per character?", tuple(_cuts())),
     "inits": Question("Initialisation", "How should the weights be initialised?", tuple(_inits())),
 }

@@ -18,9 +18,11 @@ from engine.parts.experts import BLOCK, Experts
 from engine.probe import Patcher, Recorder, identity
 from engine.training.numerics import choose
 from engine.training.optim import Optimiser
+from engine.training.train import fit
 from studies.costs.ledger import ledger
+from studies.shapes.backward import matrices
 from tests.engine.cases import for_each
-from tests.engine.helpers import loud, tiny
+from tests.engine.helpers import loud, tiny, verse
 
 KINDS: dict[str, dict[str, Any]] = {
     "softmax": {"ffn": "relu2"},
@@ -148,6 +150,8 @@ def test_what_a_token_costs_follows_the_active_experts_and_what_is_stored_all_of
     assert many.total - few.total == 2 * 12 * (3 * 16 * 24 + 16)
     assert many.flops(8).forward - few.flops(8).forward == 2 * 2 * 12 * 16  # the router's alone
     dense = ledger(tiny(ffn="swiglu", d_ff=48))
+    assert few.active == dense.total + 2 * 4 * 16 and many.active == dense.total + 2 * 16 * 16
+    assert dense.active == dense.total
     assert few.flops(8).forward - dense.flops(8).forward == 2 * 2 * 4 * 16
     assert math.isclose(few.flops(8).multiplying, dense.flops(8).multiplying + 2 * 4 * 16)
 
@@ -156,3 +160,35 @@ def test_what_a_token_costs_follows_the_active_experts_and_what_is_stored_all_of
 def test_a_mixture_that_cannot_be_built_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigError):
         replace(ModelConfig(n_experts=4), **wrong).validate()
+
+
+@for_each("ffn, names", [("swiglu", ["W_gate 2", "W_in 2"]), ("relu2", ["W_in 2"])])
+def test_each_expert_has_matrices_of_its_own_where_gradients_are_looked_at(
+    ffn: str, names: list[str]
+) -> None:
+    model = build(tiny(ffn=ffn, n_experts=3, d_ff=24))
+    found = matrices(model)
+    network: Any = model.blocks[1].ffn
+    kinds = len(names)
+    for place, name in enumerate(names):
+        rows = found[f"1.{name}"]
+        assert (rows.start, rows.stop) == (24 * (2 * kinds + place), 24 * (2 * kinds + place + 1))
+    assert found["1.W_out 2"].stop == network.w_out.weight.shape[0] == 3 * 16
+
+
+@for_each("precision", ["float32", "bfloat16"])
+@for_each("balance", ["loss", "bias"])
+def test_balancing_evens_the_shares_of_a_training_in_both_precisions(precision: Any, balance: Any) -> None:
+    text = verse()
+    config = tiny(vocab_size=text.vocab_size, n_experts=4, balance=balance, balance_rate=0.02, ffn="relu2")
+    train_config = TrainConfig(
+        steps=60, batch_size=16, learning_rate=1e-2, warmup_steps=5, precision=precision, eval_every=0,
+        sample_every=0, eval_tokens=64,
+    )  # fmt: skip
+
+    def largest(model_config: ModelConfig) -> float:
+        recorder = Recorder(only=["routing"])
+        fit(model_config, train_config, text, device="cpu").model(text.train[:512].view(64, 8), recorder)
+        return max(float((each > 0).float().mean((0, 1)).max()) for each in recorder.tensors.values())
+
+    assert largest(config) < largest(replace(config, balance="none"))

@@ -29,6 +29,7 @@ from studies.weights.export.single_file import export_single_file
 from studies.weights.export.writers import WRITERS
 from ui import content, explain, session, widgets
 from ui.model_bar import Subject
+from ui.model_needs import DENSE
 from ui.page_frame import View
 
 TEXT = content.beside(__file__)
@@ -205,4 +206,4 @@ def _download(label: str, make: Callable[[], Any], file: str, kind: str, key: st
     st.download_button(label, make, file, kind, icon=":material/download:", on_click="ignore", key=key)
 
 
-VIEW = View("export", TEXT, draw, code=(plan, tensors, undone, gather), whole=True)
+VIEW = View("export", TEXT, draw, code=(plan, tensors, undone, gather), takes=(DENSE,), whole=True)

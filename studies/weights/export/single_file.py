@@ -14,6 +14,7 @@ from typing import Any
 from engine import nano
 from engine.config import ModelConfig, ResolvedConfig
 from engine.data.tokenizers.char import CharTokenizer
+from engine.errors import PretrainedError
 from engine.model import Transformer
 from engine.parts.registry import HEALTHY
 from studies.pairs.seq2seq import Seq2Seq
@@ -51,7 +52,8 @@ def export_single_file(
     model: Transformer | Seq2Seq, title: str, tokenizer: object = None, example: str = ""
 ) -> str:
     """Returns the text of a file that reads model.safetensors, under the engine's names. `example` is what an
-    encoder-decoder may be given. Raises PretrainedError where two of the parts have one name.
+    encoder-decoder may be given. Raises PretrainedError where two of the parts have one name, and for
+    a mixture of experts, whose class is made when a configuration asks for it.
     """
     sizes = nano_sizes(model) if isinstance(model, Transformer) else None
     code = _gathered(model) if sizes is None else _nano(sizes)
@@ -87,6 +89,8 @@ def _nano(sizes: nano.Config) -> Code:
 
 def _gathered(model: Transformer | Seq2Seq) -> Code:
     halves, whole = _halves(model), type(model)
+    if any(half.config.n_experts for half in halves):
+        raise PretrainedError("a mixture of experts cannot be written as one file: save its checkpoint")
     chosen = _chosen(model, halves)
     single = ["mask", "stack", *(["decoder_masks"] if isinstance(model, Seq2Seq) else [])]
     others = {name: getattr(model.parts, name) for name in single}

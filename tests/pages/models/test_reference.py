@@ -34,6 +34,11 @@ def opened(view: str = "dice", **query: str) -> AppTest:
     return page
 
 
+def test_a_mixture_of_experts_is_not_exported_and_the_page_says_so(manager: StageManager) -> None:
+    page = opened("export", model=run(manager, "experts", n_experts=4))
+    assert "This model is a mixture of experts" in helpers.said(page)
+
+
 def said(page: AppTest) -> str:
     """Its texts, and the cells of its tables."""
     cells = [str(cell) for table in page.table for row in table.value.to_numpy() for cell in row]

@@ -42,6 +42,7 @@ EXPERIMENTS = {
     "races": ("lab_races", "races/: the races that are shown before anybody presses a button"),
     "reward": ("reward_runs", "reward.json: a model trained by reward, over seeds"),
     "scaling": ("scaling", "scaling.json: models of many sizes for the same work"),
+    "smaller-caches": ("smaller_caches", "caches.json: SmolLM2 with smaller KV caches, over passages"),
     "story": ("studies.lab.doctor.story", "story.json: a Transformer that does not learn, and why"),
     "stretched-rope": (
         "stretched_rope",

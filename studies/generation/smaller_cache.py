@@ -17,8 +17,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.config import ModelConfig
+from engine.data.corpus import Corpus
 from engine.data.progress import Progress, Steps
-from engine.errors import ConfigError, ShapeError
+from engine.data.tokenizers import Tokenizer
+from engine.errors import ConfigError, CorpusError, ShapeError
 from engine.model import Transformer
 from engine.parts.registry import HEALTHY, Parts
 from engine.probe import Patcher
@@ -79,9 +81,31 @@ def ways(length: int, bits: int) -> tuple[Shrinking, ...]:
     return tuple(cuts)
 
 
+def passages(
+    corpus: Corpus, tokenizer: Tokenizer, length: int, begin: int, count: int
+) -> tuple[tuple[int, ...], ...]:
+    """Cuts a corpus's held-out text into passages of `length` tokens and returns `count` from `begin` on, or
+    as many as there are. Raises CorpusError where there is none.
+    """
+    text = corpus.tokenizer.decode(corpus.validation[: 8 * length * (begin + count)].tolist())
+    unknown = set(tokenizer.unknown(text))
+    ids = tokenizer.encode("".join(c for c in text if c not in unknown))
+    stop = min(len(ids) - length + 1, length * (begin + count))
+    if not (found := tuple(tuple(ids[at : at + length]) for at in range(begin * length, stop, length))):
+        raise CorpusError("the held-out text here is not in this model's alphabet, or too short")
+    return found
+
+
 def cheapest(costs: Mapping[Shrinking, float], sizes: Mapping[Shrinking, float], allowed: float) -> Shrinking:
     """Returns the way with the fewest bytes among those that cost at most `allowed`; else the full cache."""
     return min((way for way in costs if costs[way] <= allowed), key=sizes.__getitem__, default=Shrinking())
+
+
+def mean_losses(
+    runs: Sequence[Mapping[Shrinking, float]], cuts: Sequence[Shrinking]
+) -> dict[Shrinking, float]:
+    """Returns the mean loss of each way over passages."""
+    return {way: sum(run[way] for run in runs) / len(runs) for way in cuts}
 
 
 def losses(

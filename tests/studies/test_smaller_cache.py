@@ -12,9 +12,11 @@ from torch import Tensor
 
 from engine.data import corpora
 from engine.data.progress import finish
-from engine.errors import ConfigError, ShapeError
+from engine.data.tokenizers.char import CharTokenizer
+from engine.errors import ConfigError, CorpusError, ShapeError
 from engine.parts.cache import KVCache
 from engine.probe import Patcher
+from studies.experiments import smaller_caches
 from studies.generation.kv_cache import cache_size
 from studies.generation.smaller_cache import (
     SINKS,
@@ -23,6 +25,7 @@ from studies.generation.smaller_cache import (
     edits,
     few_bits,
     losses,
+    passages,
     second_half_loss,
     ways,
 )
@@ -167,14 +170,14 @@ def test_the_cheapest_is_the_smallest_at_its_price() -> None:
 
 def test_all_ways_are_measured_and_come_along() -> None:
     model = loud(tiny(context=48), seed=3, factor=3.0)
-    passages = text(model.config.vocab_size, 48).repeat(2, 1).tolist()
+    twice = text(model.config.vocab_size, 48).repeat(2, 1).tolist()
     cuts, seen = ways(48, 8), []
-    found = finish(losses(model, passages, cuts), lambda at: seen.append(len(at.so_far)))
+    found = finish(losses(model, twice, cuts), lambda at: seen.append(len(at.so_far)))
     assert tuple(found) == cuts and seen == list(range(len(cuts)))
     held = sorted((way.held, way.first, way.heavy) for way in cuts if way.held)
     assert held == sorted((n, *rest) for n in (24, 12, 6) for rest in ((0, False), (SINKS, False), (0, True)))
     for way in cuts:
-        assert found[way] == second_half_loss(model, torch.tensor(passages), way)
+        assert found[way] == second_half_loss(model, torch.tensor(twice), way)
 
 
 def test_what_cannot_be_is_refused() -> None:
@@ -194,3 +197,23 @@ def test_a_real_model_needs_its_first_tokens(name: str) -> None:
         for way in (Shrinking(), Shrinking(held=64), Shrinking(held=64, first=SINKS))
     )
     assert alone > first + 0.5 > full
+
+
+def test_passages_follow_one_another_in_the_held_out_text() -> None:
+    corpus = corpora.load("python")
+    first, second = passages(corpus, corpus.tokenizer, 40, 0, 2)
+    assert passages(corpus, corpus.tokenizer, 40, 1, 1) == (second,)
+    assert [*first, *second] == corpus.validation[:80].tolist()
+    with pytest.raises(CorpusError):
+        passages(corpus, CharTokenizer("äöü"), 40, 0, 1)
+
+
+@pytest.mark.skipif(corpora.shakespeare_path() is None, reason="needs Tiny Shakespeare")
+@for_each("name", REAL)
+def test_a_stored_passage_is_measured_again(name: str) -> None:
+    model, tokenizer = opened(name)
+    text = passages(corpora.load("shakespeare"), tokenizer, smaller_caches.LENGTH, 1, 1)
+    way = Shrinking(held=128, heavy=True)
+    assert second_half_loss(model, torch.tensor(text), way) == pytest.approx(
+        smaller_caches.shipped()[1][way], abs=2e-3
+    )

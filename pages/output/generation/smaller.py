@@ -4,7 +4,8 @@ positions held.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -12,10 +13,22 @@ import pandas as pd
 import streamlit as st
 
 from engine.data import corpora
-from engine.errors import CorpusError
-from studies.generation.smaller_cache import BITS, FULL, SINKS, Shrinking, cheapest, losses, ways
+from engine.errors import CheckpointError, CorpusError
+from studies.experiments import smaller_caches
+from studies.experiments.smaller_caches import LENGTH, PASSAGES
+from studies.generation.smaller_cache import (
+    BITS,
+    FULL,
+    SINKS,
+    Shrinking,
+    cheapest,
+    losses,
+    mean_losses,
+    passages,
+    ways,
+)
 from studies.guesses import sizes as guesses
-from ui import content, explain, model_choice, models, session, widgets
+from ui import content, explain, memo, model_choice, models, session, widgets
 from ui.background_jobs import measured
 from ui.figures import specs as go
 from ui.guess import Guess, ask
@@ -27,8 +40,8 @@ from ui.text.numbers import gigabytes
 from ui.training_step import NEWEST
 
 TEXT = content.beside(__file__)
-LONGEST, PASSAGES = 512, 8  # tokens of a passage; passages of a small model
-LAST = 4  # a large model reads one of so many
+SMALL_COUNT = 8  # passages that a small model reads
+STORED, LIVE = 0, 1  # in the address: all that are stored, or the first of those that are read now
 ALLOWED = (0.05, 0.1, 0.25, 0.5)  # nats that a smaller cache may cost
 CLEAR = 0.1  # nats that the first positions save at least where they are attention sinks
 FLOOR = 0.001  # nats: the lowest that is drawn
@@ -41,37 +54,56 @@ def draw(subject: Subject, container: Any) -> None:
     figure, controls = st.columns([7, 3], gap="medium")
     with controls:
         name, model, tokenizer, corpus, large = _model(subject)
+        runs = _stored() if name == REAL_MODEL else ()
+        number = _passage(bool(runs)) if large else LIVE
         firsts = {SINKS: TEXT("first", first=SINKS), 0: TEXT["none first"]}
         first = widgets.select(TEXT["always"], firsts, "cache_first", hint=TEXT["always hint"])
         rounds = {bits: TEXT("bits", bits=bits) for bits in BITS[:3]}
         bits = widgets.select(TEXT["in bits"], rounds, "cache_bits", hint=TEXT["in bits hint"])
         allowed = widgets.select(TEXT["allowed"], ALLOWED, "cache_allowed", first=0.1)
-        begin = widgets.slide(TEXT["passage"], 1, LAST, 1, "cache_passage") - 1 if large else 0
-    length = min(model.config.context, LONGEST)
-    try:
-        passages = _passages(corpus, tokenizer, length, begin, 1 if large else PASSAGES)
-    except CorpusError as error:
-        st.info(sentence(error))
-        return
+    length = min(model.config.context, LENGTH)
     cuts = ways(length, bits)
     sizes = {way: way.size(model.config, length, model.parts) for way in cuts}
-    shown = partial(_draw, sizes, first, allowed)
+    shown = partial(_draw, sizes, first, allowed, runs if number == STORED else ())
+    found: Losses | None
     with figure:
-        found = measured(
-            ("smaller cache", name, passages, cuts),
-            partial(losses, model, passages, cuts),
-            TEXT["reading"],
-            shown,
-            offer=TEXT("measure", count=len(cuts)) if large else "",
-        )
-        if found is None:
-            return
+        if number == STORED:
+            found, count = mean_losses(runs, cuts), len(runs)
+        else:
+            count = 1 if large else SMALL_COUNT
+            try:
+                text = passages(session.corpus(corpus), tokenizer, length, number - LIVE, count)
+            except CorpusError as error:
+                st.info(sentence(error))
+                return
+            measuring = partial(losses, model, text, cuts)
+            offer = TEXT("measure", count=len(cuts)) if large else ""
+            key, count = ("smaller cache", name, text, cuts), len(text)
+            found = measured(key, measuring, TEXT["reading"], shown, offer=offer)
+            if found is None:
+                return
         shown(found)
     held = length // 4
     latest, kept = (found[Shrinking(bits, held, each)] - found[Shrinking()] for each in (0, SINKS))
     explain.answer(answer(drawn(found, first), sizes, allowed, latest - kept > CLEAR))
     ask("sinks", without_first, latest, kept, held)
-    explain.measure_it(_table, found, sizes, passages)
+    explain.measure_it(_table, found, sizes, count, length)
+
+
+@memo.measured()
+def _stored() -> tuple[Losses, ...]:
+    """The losses of SmolLM2 by passage; none where their file is missing or damaged."""
+    with suppress(CheckpointError):
+        return smaller_caches.shipped()
+    return ()
+
+
+def _passage(stored: bool) -> int:
+    """Draws the choice of a passage: all that are stored, or one that is read now, counted from LIVE."""
+    count = len(PASSAGES)
+    reads = {STORED: TEXT("stored", count=count)} if stored else {}
+    reads |= {LIVE + each: TEXT("live", number=each + 1) for each in PASSAGES}
+    return widgets.select(TEXT["passage"], reads, "cache_passage", kind="list")
 
 
 def _model(subject: Subject) -> tuple[Any, Any, Any, str, bool]:
@@ -88,20 +120,6 @@ def _model(subject: Subject) -> tuple[Any, Any, Any, str, bool]:
         return mine
     real = models.model_of(REAL_MODEL, NEWEST, ())
     return REAL_MODEL, real.model, real.tokenizer, corpora.default_name(), True
-
-
-def _passages(
-    corpus: str, tokenizer: Any, length: int, begin: int, count: int
-) -> tuple[tuple[int, ...], ...]:
-    """Returns passages of a corpus's held-out text, `length` tokens each. Raises CorpusError."""
-    source = session.corpus(corpus)
-    text = source.tokenizer.decode(source.validation[: 8 * length * (begin + count)].tolist())
-    unknown = set(tokenizer.unknown(text))
-    ids = tokenizer.encode("".join(c for c in text if c not in unknown))
-    if len(ids) < (begin + 1) * length:
-        raise CorpusError(TEXT["foreign"])
-    starts = range(begin * length, min(len(ids) - length + 1, length * (begin + count)), length)
-    return tuple(tuple(ids[at : at + length]) for at in starts)
 
 
 def kind_of(way: Shrinking) -> str:
@@ -142,13 +160,20 @@ def without_first(latest: float, with_first: float, held: int) -> Guess | None:
     return Guess.of(TEXT, truth, question, outcome, {"cache_first": 0})
 
 
-def _draw(sizes: Mapping[Shrinking, float], first: int, allowed: float, found: Losses | None) -> None:
+def _draw(
+    sizes: Mapping[Shrinking, float],
+    first: int,
+    allowed: float,
+    runs: Sequence[Losses],
+    found: Losses | None,
+) -> None:
     if not found:
         return
     costs = drawn(found, first)
+    each = [drawn({way: run[way] for way in found}, first) for run in runs]
     rows = [(kind_of(way), way.bits, way.held, sizes[way], found[way]) for way in costs]
     plot(
-        bytes_against_nats(costs, sizes, allowed),
+        bytes_against_nats(costs, sizes, allowed, each),
         key="cache_smaller",
         height=350,
         name="smaller-cache",
@@ -157,13 +182,20 @@ def _draw(sizes: Mapping[Shrinking, float], first: int, allowed: float, found: L
     )
 
 
-def bytes_against_nats(costs: Losses, sizes: Mapping[Shrinking, float], allowed: float) -> go.Figure:
-    """Draws what each way costs, nats, by the bytes of its cache; a line for each kind, both axes log."""
+def bytes_against_nats(
+    costs: Losses, sizes: Mapping[Shrinking, float], allowed: float, each: Sequence[Losses] = ()
+) -> go.Figure:
+    """Draws what each way costs, nats, by the bytes of its cache; a line for each kind, and thin ones for
+    `each` passage. Both axes are log.
+    """
     traces = []
     for kind, shade in SHADES.items():
         if not (line := [way for way in costs if kind_of(way) == kind and way != Shrinking()]):
             continue
         x, y = [sizes[way] for way in line], [max(costs[way], FLOOR) for way in line]
+        thin = {"opacity": 0.4, "showlegend": False, "hoverinfo": "skip"}
+        for run in each:
+            traces.append(go.line(x, [max(run[way], FLOOR) for way in line], shade, width=1) | thin)
         label = "at bits" if kind == "bits" else "at held"
         trace = go.line(x, y, shade, TEXT(f"line {kind}"), TEXT["hover"], points=11)
         trace["mode"] = "lines+markers+text"
@@ -182,7 +214,7 @@ def bytes_against_nats(costs: Losses, sizes: Mapping[Shrinking, float], allowed:
     )
 
 
-def _table(found: Losses, sizes: Mapping[Shrinking, float], passages: tuple[tuple[int, ...], ...]) -> None:
+def _table(found: Losses, sizes: Mapping[Shrinking, float], count: int, length: int) -> None:
     full, loss = sizes[Shrinking()], found[Shrinking()]
     rows = {
         named(way): {
@@ -193,5 +225,4 @@ def _table(found: Losses, sizes: Mapping[Shrinking, float], passages: tuple[tupl
         for way in found
     }
     st.table(pd.DataFrame.from_dict(rows, orient="index"), border="horizontal")
-    count, length = len(passages), len(passages[0])
     st.caption(TEXT("measured", count=count, length=length, scored=count * (length - length // 2), full=FULL))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from pages.output.generation import smaller as view
+from studies.costs.presets import PRESETS
+from studies.experiments import smaller_caches
 from studies.generation.smaller_cache import SINKS, Shrinking, second_half_loss, ways
 from tests.engine.cases import for_each
 from tests.pages import helpers
@@ -28,7 +31,7 @@ def test_each_point_is_a_measured_loss_over_its_bytes(bits: str, first: int, dra
     page, model = opened(cache_bits=bits, cache_first=str(first)), shipped().model
     assert not page.exception and not page.error, said(page)
     table, length = drawn["cache_smaller"].table, model.config.context
-    text = session.corpus("shakespeare").validation[: length * view.PASSAGES].view(-1, length)
+    text = session.corpus("shakespeare").validation[: length * view.SMALL_COUNT].view(-1, length)
     cuts = [way for way in ways(length, int(bits)) if not way.held or way.heavy or way.first == first]
     assert table["loss"] == pytest.approx([second_half_loss(model, text, way) for way in cuts], abs=1e-6)
     assert table["bytes"] == [way.size(model.config, length) for way in cuts]
@@ -45,7 +48,7 @@ def test_the_claim_is_the_smallest_cache_at_the_price() -> None:
     assert "Holding all positions in 4 bits costs 0.04 nats per token, with 28%" in cheap
     assert "attention sinks" in cheap
     dear = view.answer(costs, sizes, 0.25, False)
-    assert "Holding 60 positions by attention, half of them the latest in 4 bits costs 0.20" in dear
+    assert "Holding the 60 positions that attention chose in 4 bits costs 0.20" in dear
     assert "no attention sink" in dear
     assert "No smaller cache" in view.answer({full: 0.0, four: 0.4}, sizes, 0.25, True)
 
@@ -61,7 +64,7 @@ def test_with_it_a_button_begins(monkeypatch: pytest.MonkeyPatch) -> None:
     loaded = shipped()
     monkeypatch.setattr(view.models, "model_of", lambda *about: loaded)
     asked: list[Any] = []
-    monkeypatch.setattr(view, "_passages", lambda *about: asked.append(about[3:]) or ((1,) * 128,))
+    monkeypatch.setattr(view, "passages", lambda *about: asked.append(about[3:]) or ((1,) * 128,))
     page = opened(cache_model="real", cache_passage="3")
     assert asked == [(2, 1)], "one passage, the third"
     assert "about a minute" in " ".join(button.label for button in page.button) and "Holding" not in said(
@@ -76,9 +79,23 @@ def test_the_guess_is_about_the_line_that_is_not_shown() -> None:
     assert "+5.61" in guess.outcome and view.without_first(0.0, 0.1, 128) is None
 
 
-def test_passages_follow_one_another() -> None:
-    known = shipped()
-    first, second = view._passages("shakespeare", known.tokenizer, 40, 0, 2)
-    assert view._passages("shakespeare", known.tokenizer, 40, 1, 1) == (second,)
-    text = session.corpus("shakespeare").validation[:80].tolist()
-    assert [*first, *second] == text
+def test_the_real_model_opens_with_the_mean_of_the_stored_passages(
+    monkeypatch: pytest.MonkeyPatch, drawn: Any
+) -> None:
+    loaded, runs = shipped(), smaller_caches.shipped()
+    config = PRESETS["smollm2-135m"].model.resolved()
+    known = SimpleNamespace(config=config, parts=loaded.model.parts)
+    real = (REAL_MODEL, known, loaded.tokenizer, "shakespeare", True)
+    monkeypatch.setattr(view, "_model", lambda subject: real)
+    page = opened()
+    table = drawn["cache_smaller"].table
+    cuts = [way for way in ways(512, 16) if not way.held or way.heavy or way.first]
+    assert table["loss"] == pytest.approx([sum(run[way] for run in runs) / len(runs) for way in cuts])
+    assert table["bytes"][0] == 30 * 2 * 3 * 64 * 2 * 512
+    thin = [trace for trace in drawn["cache_smaller"].traces if trace.get("showlegend") is False]
+    assert len(thin) == 3 * len(runs) == 9 and "attention sinks" in said(page) and "768 tokens" in said(page)
+    for run in runs:
+        full = run[Shrinking()]
+        assert run[Shrinking(8)] - full < 0.01 and run[Shrinking(2)] - full > 1
+        latest, kept = (run[Shrinking(held=128, first=each)] - full for each in (0, SINKS))
+        assert latest > 2 * kept > 0.1, "sinks, on each passage"

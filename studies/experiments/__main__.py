@@ -30,6 +30,10 @@ EXPERIMENTS = {
         "finetune_runs",
         "finetune.json: models taught a fact, a style and another text, over seeds",
     ),
+    "fixed-memory": (
+        "fixed_memory",
+        "fixed_memory.json: recall with attention, with memories of fixed size, and with both, over seeds",
+    ),
     "ladder": ("ladder", "ladder.json: the lecture's experiment, repeated"),
     "masks-swapped": ("masks_swapped", "swapped.json: the two masks of an encoder-decoder swapped"),
     "no-causal-mask": ("no_causal_mask", "unmasked.json and square/: a decoder without its mask"),

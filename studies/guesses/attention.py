@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from engine.data.progress import finish
 from engine.model import Transformer
 from engine.recording import Recording
 from studies.attention.ablation import Switches, UnmaskedReading, compare
+from studies.attention.fixed_memory import Pairs, given_back, last_key_again
 from studies.attention.scaling import sample_query
 from studies.circuits.induction import Repeat
 from studies.circuits.knockout import Head, losses_without, under
@@ -16,7 +19,21 @@ NARROW, WIDE = 4, 128  # widths of a head, each far from where the other begins
 MOVED = 0.05  # of all weight: what an eye sees of a bar
 NEAR = 0.1  # of a loss: about the same
 OFF = {"mask": Switches(mask=False), "scale": Switches(scale=False), "position": Switches(position=False)}
+HEARD = 0.2  # cosine of what a memory gives back with a value that one would say it knows
 LEAST = 0.02  # nats by which the worst of several must be worse than the next to be asked for
+
+
+def written_twice(pairs: Pairs) -> Truth | None:
+    """Compares what the first key gives back of a sum, once it is the last one's as well, with both values:
+    "both", "new" or "old". None where neither is near.
+    """
+    twice = last_key_again(pairs)
+    read = given_back(twice, "adding")[0]
+    old, new = (float(read @ value) / float(np.linalg.norm(read)) for value in twice.values[[0, -1]])
+    if max(old, new) < HEARD:
+        return None
+    right = "both" if min(old, new) > max(old, new) / 2 else "new" if new > old else "old"
+    return Truth(right, ("both", "new", "old"), {"old": old, "new": new})
 
 
 def other_width(width: int) -> int:

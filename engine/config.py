@@ -208,6 +208,15 @@ class ResolvedConfig(ModelConfig):
     d_ff: int = field(kw_only=True)
 
     @property
+    def d_hidden(self) -> int:
+        """Neurons of a layer, the entries of `ffn_post`: those of all experts, where there are some.
+
+        >>> ModelConfig(d_ff=24).resolved().d_hidden, ModelConfig(d_ff=24, n_experts=4).resolved().d_hidden
+        (24, 96)
+        """
+        return self.d_ff * ((self.n_experts + self.shared_experts) if self.n_experts else 1)
+
+    @property
     def d_rotary(self) -> int:
         """Dimensions of each head that RoPE turns.
 

@@ -20,6 +20,7 @@ pytestmark = pytest.mark.exhaustive
 
 SHORT = {
     "bpe": "--rounds 1 --naive-merges 1",
+    "experts": "--rounds 1",
     "finetune": "--rounds 1 --small",
     "generation": "--rounds 1 --positions rope",
     "seq2seq": "--rounds 1 --precision float32",

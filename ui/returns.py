@@ -67,6 +67,10 @@ GUESSES: Mapping[str, Return] = {
         "Dropout and the held-out loss",
         settings=_at("feedforward?feedforward_view=dropout", "dropout_shown=training&dropout_text=0"),
     ),
+    "experts": Return(
+        "The busiest experts",
+        settings=_at("feedforward?feedforward_view=experts", "experts_layer=1", "experts_layer=2"),
+    ),
     "order": Return(
         "Another order of the words",
         settings=_at("positions?positions_view=why", "why_causal=true", "why_order=rotate"),

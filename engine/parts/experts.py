@@ -83,7 +83,7 @@ class Experts(FeedForward):
         if self.w_out.bias is not None:
             written = written + gains * rows.each(self.w_out.bias)
         out = torch.zeros_like(flat).index_add(0, rows.token, written).view_as(x)
-        if self.training:
+        if self.training and not out.is_meta:
             out = self.balanced(out, scores, routed)
         return probe("ffn_out", F.dropout(out, self.dropout, self.training))
 
@@ -151,11 +151,12 @@ class Rows(NamedTuple):
         """Returns the rows of the experts chosen for each token, (token, active), among `count`."""
         experts, device = chosen.flatten(), chosen.device
         n = experts.numel()
-        if device.type == "meta":  # where nothing is known of the routing
-            loads = [n // count + (i < n % count) for i in range(count)]
+        # Padding few rows would cost more than it saves
+        block = BLOCK if n >= count * BLOCK // 4 else 1
+        if device.type == "meta":  # where nothing is known of the routing, and nothing is padded
+            loads, block = [n // count + (i < n % count) for i in range(count)], 1
         else:
             loads = torch.bincount(experts, minlength=count).tolist()
-        block = BLOCK if n >= count * BLOCK // 4 else 1  # padding few rows would cost more than it saves
         counts = [-(-load // block) * block for load in loads]
         gaps = [0, *accumulate(padded - load for padded, load in zip(counts, loads, strict=True))]
         order = experts.argsort(stable=True)

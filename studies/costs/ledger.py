@@ -11,6 +11,7 @@ from engine.config import ModelConfig, ResolvedConfig
 from engine.parts.registry import HEALTHY, Parts
 from engine.presets import Preset
 from studies.costs.cards import BatchShape, SavedForBackward
+from studies.costs.cards.table import card_of
 from studies.costs.flops import Product, once, products, seen_by_layers
 from studies.costs.memory import DTYPES, GB, TRAINED_IN, Memory, activations, kv_numbers
 from studies.costs.rows import COMPONENTS, PER_BLOCK, SYMBOLS, Row, parameter_rows
@@ -82,6 +83,13 @@ class Ledger:
     @property
     def total(self) -> int:
         return sum(row.parameters for row in self.rows)
+
+    @property
+    def active(self) -> int:
+        """Parameters that a token meets: without the experts that are not chosen for it."""
+        stacks = [self.config] if self.encoder is None else [self.config, self.encoder]
+        idle = sum(c.n_layers * card_of(self.parts.feedforward(c)).idle(c) for c in stacks)
+        return self.total - idle
 
     @property
     def components(self) -> dict[str, int]:

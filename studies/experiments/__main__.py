@@ -20,6 +20,7 @@ EXPERIMENTS = {
     "doctor": ("studies.lab.doctor.table", "doctor.json: which check finds which bug"),
     "dropout": ("dropout_runs", "dropout.json: models with and without dropout, over seeds"),
     "encoder-decoders": ("shipped_pairs", "paired/: the encoder-decoders and the classifier"),
+    "experts": ("expert_runs", "experts.json: mixtures of experts, balanced and not, over seeds"),
     "extrapolation": ("extrapolation", "positions/seeds.json: the models of Extrapolation, with other seeds"),
     "finetune": (
         "finetune_runs",

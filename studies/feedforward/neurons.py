@@ -96,8 +96,8 @@ def check_neuron(model: Transformer, layer: int, neuron: int) -> None:
     c = model.config
     if not model.parts.feedforward(c).present:
         raise ShapeError("this model has no feed-forward networks, so it has no neurons")
-    if not (0 <= layer < c.n_layers and 0 <= neuron < c.d_ff):
-        there = f"layers 0 to {c.n_layers - 1}, neurons 0 to {c.d_ff - 1}"
+    if not (0 <= layer < c.n_layers and 0 <= neuron < c.d_hidden):
+        there = f"layers 0 to {c.n_layers - 1}, neurons 0 to {c.d_hidden - 1}"
         raise ShapeError(f"there is no neuron {neuron} in layer {layer}: the model has {there}")
 
 
@@ -143,9 +143,9 @@ def scan(
     if window < 1:
         raise ShapeError("there is no text to read: give at least one token")
     rows = tokens[: len(tokens) // window * window].view(-1, window)
-    none = torch.empty(0, model.config.d_ff), torch.empty(0, model.config.d_ff, dtype=torch.int64)
+    none = torch.empty(0, model.config.d_hidden), torch.empty(0, model.config.d_hidden, dtype=torch.int64)
     best, worst = none, none
-    positive = torch.zeros(model.config.d_ff, dtype=torch.int64)
+    positive = torch.zeros(model.config.d_hidden, dtype=torch.int64)
     for start in range(0, len(rows), batch):
         # (batch, window, d_ff) -> (tokens, d_ff)
         post = _post(model, rows[start : start + batch], layer).flatten(0, 1)

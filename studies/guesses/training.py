@@ -34,6 +34,13 @@ def mistake(finding: Comparison) -> Truth | None:
     return Truth(RESULT[finding.kind], ("better", "same", "worse"), numbers)
 
 
+def busiest(share: float, experts: int) -> Truth:
+    """Classifies the share of the two busiest experts: "fair", "half" or "most", whichever is nearest."""
+    shares = {"fair": 2 / experts, "half": 0.5, "most": 0.75}
+    right = min(shares, key=lambda name: abs(shares[name] - share))
+    return Truth(right, tuple(shares), {"two": share})
+
+
 def dropped(finals: Sequence[Ends]) -> Truth | None:
     """Compares the largest share of dropout with none, on held-out text: "helps", "costs", or "nothing" where
     the seeds' ranges overlap. None without both.

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from engine.data.progress import Progress, Steps
 from engine.errors import ConfigError, ShapeError
 from engine.model import Transformer, build
+from engine.parts.experts import Experts
 from engine.parts.parameters import StackedLinear
 from engine.probe import axes_of
 from engine.recording import Recording
@@ -134,7 +135,12 @@ def matrices(model: Transformer) -> dict[str, Matrix]:
         block = int(owner.split(".")[1]) if owner else None
         stacked = modules.get(name.removesuffix(".weight"))
         heights = stacked.row_blocks if isinstance(stacked, StackedLinear) else (parameter.shape[0],)
-        titles = _STACKED[leaf] if len(heights) > 1 else (_SINGLE.get(leaf) or _TABLES.get(leaf, leaf),)
+        titles = (
+            _STACKED.get(leaf, ()) if len(heights) > 1 else (_SINGLE.get(leaf) or _TABLES.get(leaf, leaf),)
+        )
+        if isinstance(experts := modules.get(owner), Experts) and leaf in _SINGLE:
+            kinds = _STACKED[leaf] if experts.gated and leaf in _STACKED else (_SINGLE[leaf],)
+            titles = tuple(f"{kind} {i}" for i in range(experts.count) for kind in kinds)
         start = 0
         for height, title in zip(heights, titles, strict=True):
             key = title if block is None else f"{block}.{title}"

@@ -19,6 +19,7 @@ from engine.probe import Patcher, Recorder, identity
 from engine.training.numerics import choose
 from engine.training.optim import Optimiser
 from studies.costs.ledger import ledger
+from studies.shapes.backward import matrices
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
 
@@ -148,6 +149,8 @@ def test_what_a_token_costs_follows_the_active_experts_and_what_is_stored_all_of
     assert many.total - few.total == 2 * 12 * (3 * 16 * 24 + 16)
     assert many.flops(8).forward - few.flops(8).forward == 2 * 2 * 12 * 16  # the router's alone
     dense = ledger(tiny(ffn="swiglu", d_ff=48))
+    assert few.active == dense.total + 2 * 4 * 16 and many.active == dense.total + 2 * 16 * 16
+    assert dense.active == dense.total
     assert few.flops(8).forward - dense.flops(8).forward == 2 * 2 * 4 * 16
     assert math.isclose(few.flops(8).multiplying, dense.flops(8).multiplying + 2 * 4 * 16)
 
@@ -156,3 +159,17 @@ def test_what_a_token_costs_follows_the_active_experts_and_what_is_stored_all_of
 def test_a_mixture_that_cannot_be_built_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigError):
         replace(ModelConfig(n_experts=4), **wrong).validate()
+
+
+@for_each("ffn, names", [("swiglu", ["W_gate 2", "W_in 2"]), ("relu2", ["W_in 2"])])
+def test_each_expert_has_matrices_of_its_own_where_gradients_are_looked_at(
+    ffn: str, names: list[str]
+) -> None:
+    model = build(tiny(ffn=ffn, n_experts=3, d_ff=24))
+    found = matrices(model)
+    network: Any = model.blocks[1].ffn
+    kinds = len(names)
+    for place, name in enumerate(names):
+        rows = found[f"1.{name}"]
+        assert (rows.start, rows.stop) == (24 * (2 * kinds + place), 24 * (2 * kinds + place + 1))
+    assert found["1.W_out 2"].stop == network.w_out.weight.shape[0] == 3 * 16

@@ -30,6 +30,7 @@ PLACES = {
     "head": "inside/circuits?circuits_view=induction&model=timelapse",
     "depth": "inside/residual?residual_view=highway",
     "order": "input/positions?positions_view=why",
+    "experts": "inside/feedforward?feedforward_view=experts",
     "merge": "input/tokens?tokens_view=bpe",
     "family": "input/tokens?tokens_view=compare",
     "nearest": "input/embeddings?embed_view=map",

@@ -67,7 +67,7 @@ def _attention(ask: Mapping[str, Any], subject: Subject, layer: int, token: int)
 
 
 def _feedforward(ask: Mapping[str, Any], subject: Subject, layer: int, token: int) -> ViewState:
-    neuron = _below(ask.get("neuron"), subject.config.d_ff)
+    neuron = _below(ask.get("neuron"), subject.config.d_hidden)
     held = {"feedforward_layer": layer, "feedforward_neuron": neuron}
     return ViewState({"feedforward_view": "neurons", "feedforward_token": str(token)}, held)
 

@@ -149,7 +149,7 @@ def _rest(looked: Looked, offered: str) -> dict[str, Any]:
             "speaks": subject.model.output.present,
             "vocab": subject.config.vocab_size,
             "d_model": subject.config.d_model,
-            "d_ff": subject.config.d_ff,
+            "d_ff": subject.config.d_hidden,
             "ends_normed": subject.model.parts.wiring(subject.config).ends_normed,
             "step": None if subject.key[1] == NEWEST else subject.key[1],
         },

@@ -5,11 +5,25 @@ from __future__ import annotations
 from typing import ClassVar
 
 from engine.config import ResolvedConfig
-from studies.costs.cards import BatchShape, Formula, PartCard, Product, SavedForBackward, Weight, bias_of
+from studies.costs.cards import (
+    BatchShape,
+    Formula,
+    PartCard,
+    Product,
+    SavedForBackward,
+    Weight,
+    bias_of,
+    numbers,
+)
 
 
 class FeedForwardCard(PartCard):
     """Card of a feed-forward network."""
+
+    @classmethod
+    def idle(cls, config: ResolvedConfig) -> int:
+        """Returns the parameters that a token does not meet: those of experts that are not chosen."""
+        return 0
 
 
 class PlainCard(FeedForwardCard):
@@ -147,6 +161,11 @@ class ExpertsCard(PlainCard):
         balanced = bias_of("the choice of experts", config.balance == "bias", "n_experts")
         each = cls.network.tensors(config)
         return (*router, *balanced, *(Weight(f"{w.name}, experts", (count, *w.shape)) for w in each))
+
+    @classmethod
+    def idle(cls, config: ResolvedConfig) -> int:
+        each = numbers(cls.network.tensors(config), config)
+        return (config.n_experts - config.active_experts) * each
 
     @classmethod
     def products(cls, config: ResolvedConfig) -> tuple[Product, ...]:

@@ -49,6 +49,38 @@ class Counts:
         return mistakes(*(((self.total + off,), hint) for off, hint in rows if off))
 
 
+def experts(rng: Random) -> Exercise:
+    d, ff = rng.choice([(512, 256), (1024, 512), (2048, 768), (4096, 1536)])
+    total, active, shared = rng.choice([(8, 2, 1), (16, 2, 1), (64, 6, 2), (128, 8, 1), (256, 8, 1)])
+    each, router = 3 * d * ff, d * total
+    answer = (active + shared) * each + router
+    everything = (total + shared) * each + router
+    return Exercise(
+        f"A mixture of {total} experts, each a SwiGLU network with $d = {d}$, $d_{{ff}} = {ff}$ and no"
+        f" biases. A router (one matrix, a logit for each of the {total}) chooses {active} for a token, and"
+        f" {shared} more of the same size {'reads' if shared == 1 else 'read'} every token. How many of the"
+        " layer's parameters does a token meet?",
+        Numbers(),
+        (float(answer),),
+        (
+            f"An expert has three matrices: $3 \\cdot {d} \\cdot {ff} = {each:,}$.",
+            f"A token meets {active} chosen and {shared} shared: $({active} + {shared}) \\cdot {each:,}$.",
+            f"Every token meets the whole router: $+\\; {d} \\cdot {total} = {router:,}$. In all {answer:,}.",
+        ),
+        mistakes(
+            ((everything,), "These are all parameters: most experts are not computed for this token."),
+            ((answer - router,), "The router is missing: it scores every expert for every token."),
+            ((active * each + router,), "The shared experts are missing: every token meets them."),
+            (
+                ((active + shared) * 2 * d * ff + router,),
+                "A SwiGLU network has three matrices: the gate counts.",
+            ),
+        ),
+        see("feedforward", feedforward_view="experts"),
+        {"d": d, "ff": ff, "total": total, "active": active, "shared": shared},
+    )
+
+
 def block(rng: Random) -> Exercise:
     d = rng.choice([32, 48, 64, 96, 128, 192, 256, 384, 512, 640, 768, 1024])
     heads = rng.choice([8, 4, 2])
@@ -251,4 +283,5 @@ TASKS = (
     ("where", "Where most of the parameters are", where),
     ("mini", "The lecture's model", mini),
     ("flops", "FLOPs of a run", flops),
+    ("active", "Active parameters of a mixture", experts),
 )

@@ -29,6 +29,7 @@ TOGETHER: list[dict[str, Any]] = [
     {"causal": False, "attention_bias": True, "norm_bias": True, "position": "sinusoidal"},
     {"wiring": "parallel", "norm": "rmsnorm", "qk_norm": True, "position": "rope", "n_kv_heads": 1},
     {"n_layers": 1, "mixer": "shared_qk", "output_projection": False, "ffn": "relu2", "norm": "dyt"},
+    {"n_experts": 3, "shared_experts": 1, "ffn": "swiglu", "balance": "bias", "d_ff": 8},
 ]
 REGISTRIES = {"wiring": WIRINGS, "norm": NORMS, "mixer": MIXERS, "ffn": FEEDFORWARDS, "position": POSITIONS}
 ALONE: list[dict[str, Any]] = [

@@ -12,9 +12,10 @@ from streamlit.testing.v1 import AppTest
 
 from engine.data import corpora
 from engine.data.tokenizers.char import CharTokenizer
+from engine.model import count_parameters
 from engine.probe import Recorder
 from engine.recording import record
-from studies.experiments import dropout_runs, no_feedforward
+from studies.experiments import dropout_runs, expert_runs, no_feedforward
 from studies.experiments.dropout_runs import LITTLE, WHOLE
 from studies.feedforward.activation_functions import curve, gated_surface, spread, worst_difference
 from studies.feedforward.dropout import logit_terms
@@ -57,8 +58,8 @@ def test_it_opens_on_the_most_active_neuron_and_finds_its_contexts(short_corpus)
     layer, neuron = (page.number_input(key=key).value for key in keys)
     first = page.dataframe[0].value.iloc[0]
     assert (first["layer"], first["neuron"]) == (layer, neuron)
-    told = f"Neuron {neuron} of block {layer} ", "From 1,152 tokens read, 128 at a time"
-    assert not lacking(said(page), *told)
+    predictable = f"Neuron {neuron} of block {layer} ", "From 1,152 tokens read, 128 at a time"
+    assert not lacking(said(page), *predictable)
     assert [page.query_params[key] for key in keys] == [str(layer), str(neuron)]
 
 
@@ -304,3 +305,30 @@ def test_blocks_without_the_network_are_those_of_the_file(drawn):
         tasks = ("repeat", "sort", "addition_reversed")
         assert solved["y"] == pytest.approx([np.median(ends(task, kind, "solved")) for task in tasks])
         assert loss["y"] == pytest.approx([losses[kind]])
+
+
+def test_experts_says_what_the_busiest_takes_and_draws_the_shares_of_both_twins(drawn):
+    runs = expert_runs.shipped()
+    page = feedforward(feedforward_view="experts", experts_layer="2", experts_by="bias", experts_seed="1")
+    bare, evened = (expert_runs.balance(runs, kind, 2) for kind in ("none", "bias"))
+    assert f"**{bare.largest:.0%}** of layer 2's work" in said(page)
+    assert f"balanced by a bias **{evened.largest:.0%}** (medians of 3 seeds)" in said(page)
+    traces = drawn["experts_text"].traces
+    bands = [trace for trace in traces if trace["type"] == "scatter"]
+    for kind, eight in (("none", bands[:8]), ("bias", bands[8:])):
+        (run,) = [each for each in runs if (each.plan.kind, each.plan.seed) == (kind, 1)]
+        np.testing.assert_allclose(np.stack([band["y"] for band in eight], 1), run.shares[:, 2], atol=1e-5)
+    texts = [trace for trace in traces if trace["type"] == "heatmap"]
+    assert len(texts) == 2 and texts[0]["text"] == texts[1]["text"] and texts[0]["text"][0][0] == "?"
+
+
+def test_experts_compares_characters_with_chance_and_counts_active_parameters():
+    page = feedforward(feedforward_view="experts", experts_shown="classes", experts_layer="0", measure="true")
+    found = expert_runs.balance(expert_runs.shipped(), "loss", 0)
+    assert f"for **{found.predictable:.0%}** of the text" in said(page)
+    assert f"it would be **{found.shuffled:.0%}**" in said(page)
+    rows = page.dataframe[0].value.set_index("model")
+    mixture, dense = (expert_runs.model_of(kind) for kind in ("none", "dense"))
+    assert rows.loc["not balanced", "parameters"] == f"{count_parameters(mixture):,}"
+    router = 4 * 96 * 8
+    assert rows.loc["not balanced", "active"] == f"{count_parameters(dense) + router:,}"

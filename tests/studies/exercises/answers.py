@@ -13,6 +13,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from engine.config import ModelConfig
+from engine.model import build
+
 G = dict[str, Any]
 # of the paper's models as they are published, counted by others
 GPT2 = {768: 124_439_808, 1024: 354_823_168, 1280: 774_030_080, 1600: 1_557_611_200}
@@ -33,6 +36,18 @@ def one_head(g: G) -> Any:
     scores = (x @ w_q) @ (x @ w_k).T / math.sqrt(2)
     hidden = np.triu(np.full((3, 3), -np.inf), 1)
     return np.stack([soft(one) for one in scores + hidden])[1] @ (x @ w_v)
+
+
+def active(g: G) -> int:
+    """By a mixture that is built, without the experts that a token does not meet."""
+    config = ModelConfig(
+        vocab_size=1, context=1, d_model=g["d"], n_layers=1, n_heads=1, d_ff=g["ff"], ffn="swiglu",
+        n_experts=g["total"], active_experts=g["active"], shared_experts=g["shared"],
+    )  # fmt: skip
+    network: Any = build(config, device="meta").blocks[0].ffn
+    rows = network.w_in.weight.numel() + network.w_out.weight.numel()
+    share = (g["active"] + g["shared"]) / (g["total"] + g["shared"])
+    return round(rows * share) + network.router.weight.numel()
 
 
 def where(g: G) -> str:
@@ -264,6 +279,7 @@ ANSWERS: dict[str, Callable[[G], Any]] = {
     "after": after,
     "vocabulary": lambda g: g["start"] + g["merges"] + g["special"],
     "block": block,
+    "active": active,
     "share": share,
     "tying": lambda g: g["vocab"] * g["d"],
     "gpt2": lambda g: GPT2[g["d"]],

@@ -83,7 +83,7 @@ class Experts(FeedForward):
         if self.w_out.bias is not None:
             written = written + gains * rows.each(self.w_out.bias)
         out = torch.zeros_like(flat).index_add(0, rows.token, written).view_as(x)
-        if self.training:
+        if self.training and not out.is_meta:
             out = self.balanced(out, scores, routed)
         return probe("ffn_out", F.dropout(out, self.dropout, self.training))
 

@@ -159,6 +159,7 @@ CONES = {name: (fields, HEALTHY) for name, fields in ARCHITECTURES.items()} | {
     "no mask": ({"position": "rope"}, OPEN),
     "both ways": ({"position": "rope", "causal": False}, HEALTHY),
     "windows by layer": ({"position": "rope", "window": 2, "global_every": 3, "n_layers": 4}, HEALTHY),
+    "latent": ({"position": "rope", "mixer": "mla"}, HEALTHY),
     "narrow window": ({"position": "none", "window": 2, "n_layers": 4}, HEALTHY),
     "no residual, no ffn": ({"wiring": "none", "ffn": "none"}, HEALTHY),
     "parallel, no mixer": ({"wiring": "parallel", "mixer": "none"}, HEALTHY),

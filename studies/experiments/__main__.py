@@ -21,6 +21,7 @@ EXPERIMENTS = {
         "races/pairs.json: what rungs of the ladder expect after a letter or two",
     ),
     "bugs": ("bug_races", "bugs/: every fault beside its healthy twin"),
+    "distillation": ("distil_runs", "distillation.json: students of a shipped model, over seeds"),
     "doctor": ("studies.lab.doctor.table", "doctor.json: which check finds which bug"),
     "dropout": ("dropout_runs", "dropout.json: models with and without dropout, over seeds"),
     "encoder-decoders": ("shipped_pairs", "paired/: the encoder-decoders and the classifier"),

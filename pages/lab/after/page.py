@@ -2,13 +2,27 @@
 marked.
 """
 
-from pages.lab.after import benchmark, chain_of_thought, fine_tuning, in_context_learning, reward
+from pages.lab.after import (
+    benchmark,
+    chain_of_thought,
+    distillation,
+    fine_tuning,
+    in_context_learning,
+    reward,
+)
 from ui.page_frame import Page, show
 
 PAGE = Page(
     "After pre-training",
     "after_view",
-    (fine_tuning.VIEW, reward.VIEW, in_context_learning.VIEW, chain_of_thought.VIEW, benchmark.VIEW),
+    (
+        fine_tuning.VIEW,
+        reward.VIEW,
+        in_context_learning.VIEW,
+        chain_of_thought.VIEW,
+        distillation.VIEW,
+        benchmark.VIEW,
+    ),
 )
 
 if __name__ == "__main__":

@@ -10,14 +10,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine import checkpoints
 from engine.data.progress import Progress, Steps, finish
 from engine.data.tokenizers.char import CharTokenizer
+from engine.recording import record
 from pages.lab.after import chain_of_thought, few_shot
 from pages.lab.after import in_context_learning as context
 from pages.lab.after.word_pairs import WORD_PAIRS
 from studies.circuits import in_context
 from studies.circuits.examples_in_prompt import COUNTS, FewShot, order
 from studies.circuits.in_context import InContext, Layer, Regression, continued
+from studies.experiments import distil_runs
 from studies.experiments.lab_races import shipped
 from studies.experiments.thinking_aloud import PROBLEMS, THINKING, accuracies
 from studies.tasks.carries import LONG_ADDITIONS
@@ -30,6 +33,7 @@ from tests.pages.conftest import LEARNED
 from tests.pages.helpers import unescaped as said
 from tests.pages.real_model import carried
 from ui import background_jobs
+from ui.site import ROOT
 
 pytestmark = pytest.mark.usefixtures("manager", "learns_shortly", "measured_anew")
 
@@ -271,3 +275,35 @@ def test_the_diagonal_of_a_matrix_has_its_numbers_while_they_can_be_read() -> No
     small, large = (context.matrix(-2 * np.eye(size)).traces[0]["text"] for size in (12, 13))
     assert small[0][:2] == ["−2.00", ""] and [row[i] for i, row in enumerate(small)] == ["−2.00"] * 12
     assert {cell for row in large for cell in row} == {""}
+
+
+def test_distillation_says_what_the_stored_students_reached(drawn):
+    runs = distil_runs.shipped()
+    for read in ("whole-64", "little-64", "unseen-64", "whole-32"):
+        source, width = read.split("-")
+        page = helpers.opened(ROOM, after_view="distillation", distil_read=read)
+        found = distil_runs.gain(runs, source, int(width), 1.0)
+        for losses in (found.text, found.teacher):
+            assert f"**{sorted(losses)[1]:.3f}**" in said(page)
+        apart = max(found.teacher) < min(found.text)
+        assert ("The teacher helps" in said(page)) == apart
+        lines = drawn["distil_training"].traces
+        ends = sorted(float(line["y"][-1]) for line in lines if line["line"]["width"] == 1)
+        some = [run for run in runs if (run.plan.source, run.plan.width) == (source, int(width))]
+        np.testing.assert_allclose(ends, sorted(run.losses[-1] for run in some))
+
+
+def test_one_position_shows_what_the_model_gives_to_other_characters(drawn):
+    page = helpers.opened(
+        ROOM, after_view="distillation", distil_shown="position", distil_temperature="2", distil_token="3",
+        text="The king is dead", model="shakespeare-modern",
+    )  # fmt: skip
+    known = checkpoints.load(ROOT / "checkpoints" / "shakespeare-modern")
+    ids = known.tokenizer.encode("The king is dead")
+    scores = record(known.model, tuple(ids)).logits[3].astype(np.float64) / 2
+    p = np.exp(scores - scores.max())
+    p /= p.sum()
+    (bars,) = drawn["distil_position"].traces
+    np.testing.assert_allclose(bars["y"], np.sort(p)[::-1][: len(bars["y"])], rtol=1e-4)
+    choices = float(np.exp(-(p * np.log(p)).sum()))
+    assert f"**{choices:.1f}** equally likely characters" in said(page)

@@ -54,7 +54,7 @@ EXPECTED = {
     "normalization": ("Residual stream > Norms", "LayerNorm"),
     "layer normalization": ("Residual stream > Norms", "LayerNorm"),
     "interpretability": ("Circuits > Patching", "Residual stream > Logit lens"),
-    "mixture of experts": ("mixture of experts",),
+    "mixture of experts": ("Feed-forward > Experts", "mixture of experts"),
     "hallucination": ("hallucination", "Circuits > Fact recall"),
     "unbelievably": ("Tokens > Tokenizers",),
     "163M": ("Parameters > Breakdown",),

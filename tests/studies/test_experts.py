@@ -43,6 +43,7 @@ def of(counts: list[list[int]], shares: list[float]) -> Routing:
 def test_a_character_tells_its_expert_or_as_much_as_chance() -> None:
     sorted_, even = of([[50, 0], [0, 50]], [0.5, 0.5]), of([[25, 25], [25, 25]], [0.5, 0.5])
     assert sorted_.predictable == 1.0 and even.predictable == 0.5
+    assert of([[60, 30], [0, 10]], [0.9, 0.1]).predictable == 0.9, "by character, not by expert"
     assert abs(sorted_.shuffled() - 0.5) < 0.12 and sorted_.shuffled() == sorted_.shuffled()
     np.testing.assert_allclose(sorted_.lift(np.array([0, 1]), 2), [[2, 0], [0, 2]])
     np.testing.assert_allclose(sorted_.class_shares(np.array([1, 1]), 2), [0, 1])

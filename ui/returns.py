@@ -54,6 +54,10 @@ GUESSES: Mapping[str, Return] = {
         "Which head is missed",
         settings=_at("circuits?circuits_view=induction", *(f"induction_seed={seed}" for seed in (1, 2, 3))),
     ),
+    "memory": Return(
+        "One key, two values",
+        settings=_at("attention?attention_view=memory", "memory_pairs=20", "memory_seed=3"),
+    ),
     "depth": Return(
         "Without residual connections",
         settings=_at(

@@ -28,6 +28,7 @@ PLACES = {
     "unmasked": "inside/attention?attention_view=mask",
     "parts": "inside/attention?attention_view=switches",
     "head": "inside/circuits?circuits_view=induction&model=timelapse",
+    "memory": "inside/attention?attention_view=memory",
     "depth": "inside/residual?residual_view=highway",
     "order": "input/positions?positions_view=why",
     "experts": "inside/feedforward?feedforward_view=experts",

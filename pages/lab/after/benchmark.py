@@ -116,8 +116,9 @@ def _trained(stored: Mapping[Plan, Scores], container: DeltaGenerator) -> tuple[
         first = recipe.seed % max(1, len(runs))
         return runs[first:] + runs[:first]
     real = models.model_of(REAL_MODEL, NEWEST, ())
-    steps = partial(contaminate, real.model, real.tokenizer, recipe)
-    done = measured(key, steps, TEXT["training"], pausable=True)
+    done = measured(
+        key, partial(contaminate, real.model, real.tokenizer, recipe), TEXT["training"], pausable=True
+    )
     return None if done is None else (done.scores,)
 
 

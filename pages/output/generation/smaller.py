@@ -76,10 +76,9 @@ def draw(subject: Subject, container: Any) -> None:
             except CorpusError as error:
                 st.info(sentence(error))
                 return
-            measuring = partial(losses, model, text, cuts)
             offer = TEXT("measure", count=len(cuts)) if large else ""
             key, count = ("smaller cache", name, text, cuts), len(text)
-            found = measured(key, measuring, TEXT["reading"], shown, offer=offer)
+            found = measured(key, partial(losses, model, text, cuts), TEXT["reading"], shown, offer=offer)
             if found is None:
                 return
         shown(found)

@@ -65,8 +65,12 @@ def _drawn(subject: Subject, form: str, prompt: str) -> Drawn | None:
 
     def texts(count: int, offer: str = "") -> Drawn | None:
         key = ("constrained", subject.key, form, ids, count)
-        drawing_all = partial(drawing, subject.model, subject.tokenizer, ids, form, count)
-        return measured(key, drawing_all, TEXT["drawing"], offer=offer)
+        return measured(
+            key,
+            partial(drawing, subject.model, subject.tokenizer, ids, form, count),
+            TEXT["drawing"],
+            offer=offer,
+        )
 
     if not subject.is_pretrained:
         return texts(COUNT)

@@ -102,7 +102,9 @@ def _is_plain(model: Ledger) -> bool:
         return False
     names = {part: [row.name for row in rows if row.component == part] for part in parts}
     return (
-        all(model.config.rope_fraction * width % 2 == 0 for width in WIDTHS)
+        not model.config.n_experts
+        and model.config.mixer == "attention"
+        and all(model.config.rope_fraction * width % 2 == 0 for width in WIDTHS)
         and all(len(names.get(part, [])) <= 1 for part in TABLES)
         and all(is_matrix(row) for row in rows if row.component in TABLES)
         and all(set(names.get(part, [])) <= {"gain g", "bias b"} for part in NORMS)

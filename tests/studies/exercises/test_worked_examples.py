@@ -434,7 +434,7 @@ def counted_models() -> Iterator[tuple[str, ModelConfig, WorkedExample]]:
         yield f"drawn {seed}", parameters.like(other, seed).config, parameters.count_of(other, seed)
 
 
-OTHER_KINDS = {"bert-base", "t5-base", "transformer-base"}
+OTHER_KINDS = {"experts", "bert-base", "t5-base", "transformer-base"}
 
 
 def test_counts_and_what_is_said_before_them_are_those_of_the_model_that_is_built() -> None:

@@ -233,7 +233,9 @@ def load(folder: Path | str) -> tuple[GPT, str]:
     ours |= {"mixer": "attention", "output_head": "linear", "n_kv_heads": c["n_heads"]}
     ours |= {"d_head": c["d_model"] // c["n_heads"]}
     ours |= dict.fromkeys(("causal", "score_scale", "output_projection", "norm_gain", "rope_fraction"), True)
-    for name in sorted(c.keys() - Config.__dataclass_fields__ - {"dropout", "pooling", "output_bias"}):
+    idle = {"dropout", "pooling", "output_bias", "active_experts", "router", "router_norm", "router_scale"}
+    idle |= {"balance", "balance_rate"}  # of no experts
+    for name in sorted(c.keys() - Config.__dataclass_fields__ - idle):
         if tokenizer["kind"] != "char" or c[name] != ours.get(name, False):
             raise SystemExit(f"{folder} is of another architecture ({name}), or not in characters.")
     model = GPT(Config(**{name: c[name] for name in Config.__dataclass_fields__}))

@@ -102,14 +102,16 @@ class HeadMixer(Mixer):
 
     def masked(self, scores: Tensor, mask: Tensor | None) -> Tensor:
         """Adds the mask, (query, key) or with padding (batch, 1, query, key), to scores (batch, head, query,
-        key): -inf where nothing may be seen. So does a window that this layer has and others have not.
+        key): -inf where nothing may be seen.
         """
-        if mask is None:
-            return scores
+        return scores if mask is None else scores + self.narrowed(mask, scores)
+
+    def narrowed(self, mask: Tensor, scores: Tensor) -> Tensor:
+        """Adds the window of this layer, where others have none, to a mask of scores (..., query, key)."""
         length, keys = scores.shape[-2:]
-        if 0 < self.window < keys:
-            mask = mask + window_mask(length, scores, self.window, keys - length)
-        return scores + mask
+        if not 0 < self.window < keys:
+            return mask
+        return mask + window_mask(length, scores, self.window, keys - length)
 
     def weights(self, masked: Tensor, mask: Tensor | None = None) -> Tensor:
         """Turns masked scores (..., query, key) into attention weights, whose rows sum to 1. `mask` is

@@ -31,9 +31,7 @@ BLOCKS: dict[Kind, tuple[str, ...]] = {
 KEYS, LENGTH = 16, 32  # and as many values; pairs of a text
 STEPS, BATCH, WARMUP, EVERY = 400, 16, 50, 25
 RATE, DECAY, BETAS = 3e-3, 0.01, (0.9, 0.99)
-MODEL = ModelConfig(
-    vocab_size=2 * KEYS, context=2 * LENGTH, d_model=64, n_layers=4, n_heads=16, position="none"
-)
+WIDTH, HEADS = 64, (16, 4)  # heads of 4, whose matrices have room for four keys, and of 16
 SPREAD = 0.5  # standard deviation of the first vectors
 
 
@@ -59,9 +57,12 @@ class FixedMemory(Attention):
         return self.output(self.merged(read))
 
 
-def recaller(kind: Kind, seed: int) -> Transformer:
+def recaller(kind: Kind, heads: int, seed: int) -> Transformer:
     """Builds a model with its initial weights, where a `kind` has fixed memories in its blocks."""
-    model = build(MODEL, seed)
+    config = ModelConfig(
+        vocab_size=2 * KEYS, context=2 * LENGTH, d_model=WIDTH, n_layers=4, n_heads=heads, position="none"
+    )
+    model = build(config, seed)
     torch.manual_seed(seed)
     for block, part in zip(model.blocks, BLOCKS[kind], strict=True):
         if part != "attention":
@@ -78,7 +79,7 @@ class Before(nn.Module):
         super().__init__()
         torch.manual_seed(seed)
         self.model = model
-        self.here, self.before = (nn.Embedding(MODEL.vocab_size, MODEL.d_model) for _ in range(2))
+        self.here, self.before = (nn.Embedding(2 * KEYS, WIDTH) for _ in range(2))
         for table in (self.here, self.before):
             nn.init.normal_(table.weight, std=SPREAD)
 
@@ -106,9 +107,9 @@ class Look:
     right: float
 
 
-def learn(kind: Kind, seed: int, steps: int = STEPS) -> Iterator[Look]:
+def learn(kind: Kind, heads: int, seed: int, steps: int = STEPS) -> Iterator[Look]:
     """Trains a model to recall, and looks at it every EVERY steps and at the end."""
-    model, draw = Before(recaller(kind, seed), seed), torch.Generator().manual_seed(seed)
+    model, draw = Before(recaller(kind, heads, seed), seed), torch.Generator().manual_seed(seed)
     held_out = texts(64, torch.Generator().manual_seed(10_000 + seed))
     optimiser = torch.optim.AdamW(model.parameters(), RATE, weight_decay=DECAY, betas=BETAS)
     for step in range(1, steps + 1):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from studies.attention.recall_task import KINDS, Kind, learn
+from studies.attention.recall_task import HEADS, KINDS, Kind, learn
 from studies.experiments.command import complete, folder_options, made, read_runs, require_all
 
 PATH = Path(__file__).resolve().parents[2] / "checkpoints" / "fixed_memory.json"
@@ -20,9 +20,10 @@ SEEDS = (0, 1, 2)
 
 @dataclass(frozen=True)
 class Plan:
-    """A training: what the blocks consist of, and the seed."""
+    """A training: what the blocks consist of, their heads, and the seed."""
 
     kind: Kind
+    heads: int
     seed: int
 
 
@@ -36,12 +37,12 @@ class RecallRun:
     made: str = ""
 
 
-PLANS = tuple(Plan(kind, seed) for seed in SEEDS for kind in KINDS)
+PLANS = tuple(Plan(kind, heads, seed) for heads in HEADS for seed in SEEDS for kind in KINDS)
 
 
 def trained(plan: Plan) -> RecallRun:
     """Trains one model."""
-    looks = list(learn(plan.kind, plan.seed))
+    looks = list(learn(plan.kind, plan.heads, plan.seed))
     return RecallRun(
         plan, tuple(look.step for look in looks), tuple(look.right for look in looks), made("fixed-memory")
     )

@@ -25,15 +25,12 @@ LEAST = 0.02  # nats by which the worst of several must be worse than the next t
 
 def written_twice(pairs: Pairs) -> Truth | None:
     """Compares what the first key gives back of a sum, once it is the last one's as well, with both values:
-    "both", "new" or "old". None where neither is near.
+    "both" is right. None where one of them is lost among the others.
     """
     twice = last_key_again(pairs)
     read = given_back(twice, "adding")[0]
     old, new = (float(read @ value) / float(np.linalg.norm(read)) for value in twice.values[[0, -1]])
-    if max(old, new) < HEARD:
-        return None
-    right = "both" if min(old, new) > max(old, new) / 2 else "new" if new > old else "old"
-    return Truth(right, ("both", "new", "old"), {"old": old, "new": new})
+    return Truth("both", ("both", "new", "old"), {"old": old, "new": new}) if min(old, new) > HEARD else None
 
 
 def other_width(width: int) -> int:

@@ -22,6 +22,7 @@ def without_residuals(pair: Pair) -> Truth:
     return Truth(right, ("level", "behind", "stuck"), numbers)
 
 
+LIMITS, CLEAR = (1 / 3, 0.6), 0.02  # of the share of two experts, and how far from them a guess is asked
 RESULT = {"dies": "worse", "costs": "worse", "hides": "same", "flatters": "better"}
 
 
@@ -34,11 +35,14 @@ def mistake(finding: Comparison) -> Truth | None:
     return Truth(RESULT[finding.kind], ("better", "same", "worse"), numbers)
 
 
-def busiest(share: float, experts: int) -> Truth:
-    """Classifies the share of the two busiest experts: "fair", "half" or "most", whichever is nearest."""
-    shares = {"fair": 2 / experts, "half": 0.5, "most": 0.75}
-    right = min(shares, key=lambda name: abs(shares[name] - share))
-    return Truth(right, tuple(shares), {"two": share})
+def busiest(share: float) -> Truth | None:
+    """Classifies the share of the two busiest experts: "fair", below a third, "half", up to 60%, or "most".
+    None near a limit.
+    """
+    if any(abs(share - limit) < CLEAR for limit in LIMITS):
+        return None
+    right = ("fair", "half", "most")[sum(share > limit for limit in LIMITS)]
+    return Truth(right, ("fair", "half", "most"), {"two": share})
 
 
 def dropped(finals: Sequence[Ends]) -> Truth | None:

@@ -243,6 +243,12 @@ class OperationTrace(TorchFunctionMode):
                 waiting += operation.inputs
         return [o for o in self.operations if o in chain]
 
+    def _shown(self, shape: Shape) -> Shape:
+        """Returns the shape of what a probe sees, for what experts sorted on the way to it."""
+        if len(shape.axes) == len(shape.sizes) and "ffn_" not in shape.name:
+            return shape
+        return next((step.output for step in self.steps if step.name == shape.name), shape)
+
     def _add(self, name: str, group: list[_Operation], x: Tensor) -> None:
         """Adds the step that makes x, `name`, by a group of operations."""
         bare = name.rpartition(".")[2]
@@ -251,7 +257,7 @@ class OperationTrace(TorchFunctionMode):
             read = [given for o in group for given in o.inputs if not any(given is out for out in made)]
         else:  # the second half of what an earlier operation made
             read = self.made_by[x].inputs if x in self.made_by else []
-        inputs = dict.fromkeys(self.shapes[given] for given in read if given in self.shapes)
+        inputs = dict.fromkeys(self._shown(self.shapes[given]) for given in read if given in self.shapes)
         weights = {self.weights[given]: given for given in read if given in self.weights}
         new = {weight: given for weight, given in weights.items() if weight not in self.used}
         self.used |= new.keys()

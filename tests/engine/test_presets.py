@@ -53,7 +53,15 @@ def test_trainable_presets_train(name: str) -> None:
     assert isinstance(last, Done) and last.reason == "finished"
 
 
-NAMING = ("presets", "encoders", "published_models", "lecture_models", "rungs", "race_recipes")
+NAMING = (
+    "presets",
+    "encoders",
+    "published_models",
+    "published_caches",
+    "lecture_models",
+    "rungs",
+    "race_recipes",
+)
 
 
 def test_nothing_looks_at_a_preset_s_name() -> None:

@@ -83,7 +83,7 @@ def test_heads_are_marked_with_their_names_where_they_formed() -> None:
             wanted.setdefault(step, []).append(f"head {name} {does}")
     assert {mark.step: mark.words.split(", ") for mark in timeline.marks} == wanted
     assert wanted and all(mark.short.split(", ")[0] in mark.words for mark in timeline.marks)
-    assert [mark.short.startswith("head ") for mark in timeline.marks] == [True, False, False, False]
+    assert all(mark.short.startswith("head ") for mark in timeline.marks)
 
 
 def test_a_run_of_ones_own_is_marked_at_the_next_step_that_is_kept(manager: StageManager) -> None:
@@ -102,7 +102,7 @@ def test_a_run_of_ones_own_is_marked_at_the_next_step_that_is_kept(manager: Stag
     manager.views["marked"] = replace(view, history=log.view())
     timeline = timeline_of("run-marked")
     assert timeline is not None and timeline.active and timeline.run == "marked"
-    assert [(mark.step, mark.short) for mark in timeline.marks] == [(0, "head 0.0"), (30, "1.0")]
+    assert [(mark.step, mark.short) for mark in timeline.marks] == [(0, "head 0.0"), (30, "head 1.0")]
     assert timeline.losses[0] == pytest.approx(3.95) and timeline.losses[-1] == pytest.approx(
         sum(4.0 - step / 20 for step in range(36, 41)) / 5
     )

@@ -84,5 +84,6 @@ def test_the_stored_medians_are_those_of_the_runs() -> None:
             assert found.shuffled < found.predictable
 
 
-def test_a_guess_is_the_nearest_share() -> None:
-    assert [busiest(share, 8).right for share in (0.26, 0.36, 0.5, 0.64)] == ["fair", "fair", "half", "most"]
+def test_a_guess_is_asked_where_the_share_is_clear() -> None:
+    truths = [busiest(share) for share in (0.26, 0.34, 0.39, 0.55, 0.61, 0.65)]
+    assert [truth and truth.right for truth in truths] == ["fair", None, "half", "half", None, "most"]

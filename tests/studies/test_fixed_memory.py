@@ -91,7 +91,7 @@ def test_bytes_of_the_cache_grow_with_the_text_and_others_do_not() -> None:
 
 @pytest.mark.parametrize("delta", [False, True])
 def test_a_layer_reads_what_its_matrix_holds_token_by_token(delta: bool) -> None:
-    model = recaller("delta" if delta else "adding", 0)
+    model = recaller("delta" if delta else "adding", 16, 0)
     layer = model.blocks[0].mixer
     assert isinstance(layer, FixedMemory)
     x = torch.randn(1, 9, 64, generator=torch.Generator().manual_seed(1))
@@ -118,7 +118,7 @@ def test_a_known_key_is_one_that_came_before_and_has_its_value_again() -> None:
 
 
 def test_no_token_reads_a_later_one() -> None:
-    model = Before(recaller("hybrid", 0), 0).eval()
+    model = Before(recaller("hybrid", 4, 0), 0).eval()
     read, _ = texts(1, torch.Generator().manual_seed(0))
     other = read.clone()
     other[0, 20:] = read[0, 20:].flip(0)
@@ -127,6 +127,11 @@ def test_no_token_reads_a_later_one() -> None:
 
 
 def test_a_training_begins_as_the_stored_one_does() -> None:
-    run = next(run for run in shipped() if run.plan == Plan("adding", 0))
-    first = next(learn("adding", 0))
+    run = next(run for run in shipped() if run.plan == Plan("adding", 16, 0))
+    first = next(learn("adding", 16, 0))
     assert first == Look(run.steps[0], pytest.approx(run.right[0], abs=2e-3))
+
+
+def test_a_guess_is_asked_where_both_values_can_be_told_from_noise() -> None:
+    asked = [written_twice(draw_pairs(48, seed, 0.5)) for seed in range(20)]
+    assert None in asked and all(truth is None or truth.right == "both" for truth in asked)

@@ -27,6 +27,7 @@ from studies.attention.fixed_memory import (
     written,
 )
 from studies.guesses import attention as guesses
+from studies.guesses.attention import HEARD
 from ui import content, explain, widgets
 from ui.background_jobs import measured
 from ui.figures import specs as go
@@ -44,7 +45,8 @@ LENGTHS = (64, 256, 1024, 4096, 16384)
 
 def draw() -> None:
     """Draws what each key gives back, beside the matrix that holds all pairs; or trained models on a task."""
-    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+    line = st.container(horizontal=True, gap="medium", vertical_alignment="bottom")
+    with line:
         parts = {part: TEXT[f"part {part}"] for part in ("pairs", "task")}
         part = widgets.select(TEXT["part"], parts, "memory_part", hidden=True)
         if part == "pairs":
@@ -53,14 +55,15 @@ def draw() -> None:
                 {r: TEXT[f"name {r}"] for r in RULES},
                 "memory_rule",
                 first="delta",
-                hidden=True,
+                kind="list",
+                width=130,
             )
             count = widgets.slide(TEXT["pairs"], 2, MOST, FIRST, "memory_pairs", width=150)
             likeness = widgets.slide(TEXT["likeness"], 0.0, 0.9, 0.0, "memory_likeness", step=0.1, width=150)
             again = widgets.switch(TEXT["again"], False, "memory_again", hint=TEXT["again hint"])
             seed = widgets.whole(TEXT["seed"], 0, 9999, 0, "memory_seed", width=100)
     if part == "task":
-        recall_task.draw()
+        recall_task.draw(line)
     else:
         _draw_pairs(draw_pairs(count, seed, likeness, again), rule, again)
 
@@ -82,7 +85,13 @@ def answer(pairs: Pairs, recalls: Mapping[Rule, Recall], again: bool) -> str:
     """Says how many pairs come back, or which of two values of one key (Markdown)."""
     right = {rule: one.count for rule, one in recalls.items()}
     if again:
-        return TEXT("answer again", **{r: float(one.cosine[0]) for r, one in recalls.items()})
+        cosines = {rule: float(one.cosine[0]) for rule, one in recalls.items()}
+        heard = min(cosines["adding"], cosines["cache"]) > HEARD
+        return TEXT("answer again" if heard else "answer again noise", **cosines)
+    if min(right.values()) == len(pairs):
+        return TEXT(
+            "answer all", pairs=len(pairs), numbers=recalls["delta"].numbers, held=recalls["cache"].numbers
+        )
     better: Rule = "delta" if right["delta"] > right["adding"] else "adding"
     worse: Rule = "adding" if better == "delta" else "delta"
     return TEXT(
@@ -113,7 +122,7 @@ def _draw_state(pairs: Pairs, rule: Rule) -> None:
         state_map(held, rule),
         key="memory_state",
         alt=TEXT("alt state", rows=held.shape[0], columns=held.shape[1]),
-        height=420,
+        height=350,
         data=pd.DataFrame(held),
         name="memory-state",
     )
@@ -146,7 +155,7 @@ def _draw_recall(recalls: Mapping[Rule, Recall]) -> None:
         recall_by_pair(recalls),
         key="memory_recall",
         alt=TEXT("alt recall", pairs=count, **{rule: one.count for rule, one in recalls.items()}),
-        height=420,
+        height=350,
         data=pd.DataFrame(
             {"pair": range(1, count + 1)}
             | {f"{rule}_cosine": one.cosine for rule, one in recalls.items()}
@@ -179,7 +188,7 @@ def recall_by_pair(recalls: Mapping[Rule, Recall]) -> go.Figure:
         traces,
         margin={"l": 56, "r": 8, "t": 34, "b": 44},
         xaxis=go.axis(TEXT["order"], showgrid=False),
-        yaxis=go.axis(TEXT["cosine"], range=[-0.35, 1.08]),
+        yaxis=go.axis(TEXT["cosine"], range=[-0.65, 1.08]),
         legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
     )
 

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from engine.errors import CheckpointError
 from engine.slices import seed_median
-from studies.attention.recall_task import BATCH, KEYS, KINDS, LENGTH, MODEL, STEPS, Kind
+from studies.attention.recall_task import BATCH, HEADS, KEYS, KINDS, LENGTH, STEPS, WIDTH, Kind
 from studies.experiments.fixed_memory import RecallRun, shipped
-from ui import content, explain
+from ui import content, explain, widgets
 from ui.figures import specs as go
 from ui.figures.theme import colour
 from ui.players.plot import plot
@@ -21,13 +22,14 @@ from ui.text.markdown import safe
 TEXT = content.beside(__file__)
 SHADES: dict[Kind, str] = {"attention": "attention", "hybrid": "run2", "adding": "quiet", "delta": "output"}
 NEAR = 0.05  # of the share recalled
-D_HEAD = MODEL.d_model // MODEL.n_heads
 
 
-def draw() -> None:
-    """Draws the share of values recalled by step, a line for each seed."""
+def draw(line: DeltaGenerator) -> None:
+    """Draws the share of values recalled by step, a line for each seed; the heads are chosen in the line."""
+    sizes = {heads: TEXT("heads", heads=heads, d_head=WIDTH // heads) for heads in HEADS}
+    heads = widgets.select(TEXT["heads label"], sizes, "memory_heads", container=line, hidden=True)
     try:
-        runs = shipped()
+        runs = [run for run in shipped() if run.plan.heads == heads]
     except CheckpointError as error:
         st.error(safe(str(error)))
         return
@@ -37,13 +39,14 @@ def draw() -> None:
         recall_by_step(by_kind),
         key="memory_task",
         alt=TEXT("alt", seeds=len(by_kind["delta"]), **last),
-        height=420,
+        height=350,
         data=table(runs),
         name="memory-on-a-task",
     )
     enough = last["attention"] - last["hybrid"] < NEAR
-    explain.answer(TEXT("answer" if enough else "answer not enough", steps=STEPS, **last))
-    explain.measure_it(_setting, runs)
+    case = "answer" if enough else "answer too small"
+    explain.answer(TEXT(case, d_head=WIDTH // heads, keys=KEYS, steps=STEPS, **last))
+    explain.measure_it(_setting, runs, heads)
 
 
 def table(runs: Sequence[RecallRun]) -> pd.DataFrame:
@@ -84,7 +87,7 @@ def recall_by_step(by_kind: Mapping[Kind, Sequence[RecallRun]]) -> go.Figure:
     )
 
 
-def _setting(runs: Sequence[RecallRun]) -> None:
+def _setting(runs: Sequence[RecallRun], heads: int) -> None:
     """The task and its training, and each seed at the end."""
     st.markdown(
         TEXT(
@@ -93,9 +96,9 @@ def _setting(runs: Sequence[RecallRun]) -> None:
             length=LENGTH,
             steps=STEPS,
             batch=BATCH,
-            width=MODEL.d_model,
-            heads=MODEL.n_heads,
-            d_head=D_HEAD,
+            width=WIDTH,
+            heads=heads,
+            d_head=WIDTH // heads,
         )
     )
     ends = {

@@ -105,10 +105,12 @@ def _answer(
     return TEXT("answer", bare=bare.largest, evened=evened.largest, loss=loss, **numbers)
 
 
-def _guess(runs: Sequence[ExpertRun], layer: int) -> Guess:
+def _guess(runs: Sequence[ExpertRun], layer: int) -> Guess | None:
     """A guess about another layer without balancing; a choice shows it."""
     found = balance(runs, "none", layer)
-    truth = guesses.busiest(found.two, MIXTURE.n_experts)
+    truth = guesses.busiest(found.two)
+    if truth is None:
+        return None
     outcome = TEXT("outcome", two=found.two, layer=layer, seeds=found.seeds)
     sets = {"experts_layer": layer, "experts_shown": "text"}
     return Guess.of(TEXT, truth, TEXT("guess", layer=layer, experts=MIXTURE.n_experts), outcome, sets)

@@ -71,7 +71,7 @@ def draw(choice: Choice) -> None:
 
 def values(card: Card, tokens: int) -> dict[str, tuple[float, float]]:
     """Returns each measure of a card: of the whole model, and for a token among `tokens`."""
-    cached, worked = card.cache(tokens) / tokens, card.flops(tokens)
+    cached, worked = (card.cache(tokens) + card.state) / tokens, card.flops(tokens)
     return {"met": (card.total, card.active), "cached": (cached, cached), "worked": (worked, worked)}
 
 
@@ -90,8 +90,9 @@ def _answer(card: Card, measure: str, tokens: int) -> str:
     if measure == "worked":
         work = card.flops(tokens)
         return TEXT("worked", model=card.title, flop=work, tokens=tokens, dense=work / 2)
-    each = content.Filled(f"{card.cache(tokens) / tokens:,.0f}")
-    return f"{TEXT('cached', model=card.title, each=each, tokens=tokens)} {_why_cached(card)}"
+    each = content.Filled(f"{(card.cache(tokens) + card.state) / tokens:,.0f}")
+    beyond = f" {TEXT('beyond', context=card.context)}" if tokens > card.context else ""
+    return f"{TEXT('cached', model=card.title, each=each, tokens=tokens)} {_why_cached(card)}{beyond}"
 
 
 def _why_cached(card: Card) -> str:

@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.inside.attention.fixed_memory import LENGTHS, costs, guess
 from studies.attention.fixed_memory import RULES, Reading, draw_pairs, held_bytes, recall, written
-from studies.attention.recall_task import KINDS
+from studies.attention.recall_task import HEADS, KINDS
 from studies.experiments.fixed_memory import SEEDS, shipped
 from tests.pages.helpers import opened, unescaped
 
@@ -30,7 +30,7 @@ def test_the_matrix_and_what_its_keys_give_back_are_the_studys(drawn) -> None:
     assert right["delta"] > right["adding"]
     said = unescaped(page)
     assert f"**{right['delta']}** by the delta rule and {right['adding']} by adding" in said
-    assert f"grown to 2,560 numbers, gives back **{right['cache']}**" in said
+    assert f"the cache of 2,560 numbers gives back **{right['cache']}**" in said
 
 
 def test_a_key_written_again_has_its_new_value_by_the_delta_rule_alone() -> None:
@@ -52,11 +52,22 @@ def test_a_cache_costs_what_its_text_is_long() -> None:
     assert table["delta rule, bytes"].nunique() == 1 and set(table["adding, time"]) == {"2 µs"}
 
 
-def test_the_task_is_the_stored_runs(drawn) -> None:
-    page = memory(memory_part="task")
-    runs = shipped()
+def test_so_few_pairs_all_come_back() -> None:
+    assert "Of 8, its 1,024 numbers give back **all** by either rule" in unescaped(memory(memory_pairs="8"))
+
+
+def test_a_value_lost_among_others_is_not_called_mixed() -> None:
+    said = unescaped(memory(memory_again="true", memory_likeness="0.5", memory_seed="1"))
+    cosine = recall(draw_pairs(48, 1, 0.5, True), "adding").cosine[0]
+    assert cosine < 0.2 and "by adding it is lost among the others" in said
+
+
+@pytest.mark.parametrize("heads", HEADS)
+def test_the_task_is_the_stored_runs(heads: int, drawn) -> None:
+    page = memory(memory_part="task", memory_heads=str(heads))
+    runs = [run for run in shipped() if run.plan.heads == heads]
     assert len(drawn["memory_task"].traces) == len(runs) == len(SEEDS) * len(KINDS)
     ends = {kind: median(run.right[-1] for run in runs if run.plan.kind == kind) for kind in KINDS}
     said = unescaped(page)
-    other = "delta" if ends["attention"] - ends["hybrid"] < 0.05 else "attention"
-    assert f"**{ends['hybrid']:.0%}**" in said and f"**{ends[other]:.0%}**" in said
+    assert f"**{ends['hybrid']:.0%}**" in said
+    assert ("Enough room" in said) == (ends["attention"] - ends["hybrid"] < 0.05)

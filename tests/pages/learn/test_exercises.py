@@ -38,7 +38,7 @@ def test_a_link_opens_the_exercise_with_its_numbers() -> None:
     page = opened(set="parameters", exercise="block", set_seed="12")
     exercise = make("block", 12)
     assert exercise.statement in said(page)
-    assert "Exercise **1** of 7 in this set, with numbers from seed 12." in said(page)
+    assert "Exercise **1** of 8 in this set, with numbers from seed 12." in said(page)
     assert page.text_input[0].label == "Your answer: one number"
 
 

@@ -111,7 +111,7 @@ def answer(costs: Mapping[Stretching, list[dict[int, float]]], times: int, conte
         far=times * context,
         near=NEAR,
         plain=plain,
-        squeezed=seed_median(each[1] for each in squeezed),
+        squeezed=seed_median(each[times] for each in squeezed),
     )
 
 

@@ -31,7 +31,7 @@ from studies.guesses import training as guesses
 from ui import content, explain, widgets
 from ui.figures import specs as go
 from ui.figures.labels import plain as readable
-from ui.figures.theme import colour
+from ui.figures.theme import SEQUENTIAL, colour
 from ui.guess import Guess, ask
 from ui.layout import link_to
 from ui.page_frame import View
@@ -197,12 +197,11 @@ def twin_panels(twins: Sequence[ExpertRun], layer: int) -> go.Figure:
                 z=first.astype(np.float32),
                 text=letters.tolist(),
                 texttemplate="%{text}",
-                textfont={"size": 15, "family": "monospace"},
+                textfont={"size": 15, "family": "monospace", "color": SEQUENTIAL[0][1]},
                 colorscale=scale,
                 zmin=-0.5,
                 zmax=7.5,
                 showscale=False,
-                opacity=0.75,
                 xgap=1,
                 ygap=3,
                 hovertemplate=TEXT["hover letter"],

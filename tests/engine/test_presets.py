@@ -58,6 +58,7 @@ NAMING = (
     "encoders",
     "published_models",
     "published_caches",
+    "smaller_caches",
     "lecture_models",
     "rungs",
     "race_recipes",

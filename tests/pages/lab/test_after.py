@@ -286,7 +286,7 @@ def test_distillation_says_what_the_stored_students_reached(drawn):
         for losses in (found.text, found.teacher):
             assert f"**{sorted(losses)[1]:.3f}**" in said(page)
         apart = max(found.teacher) < min(found.text)
-        assert ("The teacher helps" in said(page)) == apart
+        assert ("In as many steps the teacher helps" in said(page)) == apart
         lines = drawn["distil_training"].traces
         ends = sorted(float(line["y"][-1]) for line in lines if line["line"]["width"] == 1)
         some = [run for run in runs if (run.plan.source, run.plan.width) == (source, int(width))]
@@ -306,4 +306,4 @@ def test_one_position_shows_what_the_model_gives_to_other_characters(drawn):
     (bars,) = drawn["distil_position"].traces
     np.testing.assert_allclose(bars["y"], np.sort(p)[::-1][: len(bars["y"])], rtol=1e-4)
     choices = float(np.exp(-(p * np.log(p)).sum()))
-    assert f"**{choices:.1f}** equally likely characters" in said(page)
+    assert f"**{choices:.1f}** equally likely ones" in said(page)

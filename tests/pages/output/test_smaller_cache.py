@@ -48,7 +48,7 @@ def test_the_claim_is_the_smallest_cache_at_the_price() -> None:
     assert "Holding all positions in 4 bits costs 0.04 nats per token, with 28%" in cheap
     assert "attention sinks" in cheap
     dear = view.answer(costs, sizes, 0.25, False)
-    assert "Holding the 60 positions that attention chose in 4 bits costs 0.20" in dear
+    assert "Holding 60 positions, half the latest and half by attention in 4 bits costs 0.20" in dear
     assert "no attention sink" in dear
     assert "No smaller cache" in view.answer({full: 0.0, four: 0.4}, sizes, 0.25, True)
 

@@ -1,5 +1,5 @@
 """A pytest plugin: `--since REV` runs the tests that the changes since REV can reach, and says in a line what it leaves out;
-`--today` runs a third of the others as well, another each day (tests/day.py).
+`--today` runs a quarter of the others as well, another each day (tests/day.py).
 
 A file reaches a test by imports, by a string that names it (a module that a process runs, a stored run, a text, a module of
 the browser), by an import of the browser's modules among themselves, and a page's files by the room that the test names. What
@@ -197,7 +197,7 @@ def changed(since: str) -> set[str]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--since", metavar="REV", help="only what the changes since this commit can reach")
-    parser.addoption("--today", action="store_true", help="and of the others a third, another each day")
+    parser.addoption("--today", action="store_true", help="and of the others a quarter, another each day")
 
 
 @pytest.hookimpl(trylast=True)

@@ -215,6 +215,37 @@ def self_term(rng: Random) -> Exercise:
     )
 
 
+def rewritten(rng: Random) -> Exercise:
+    like = rng.choice([0.5, 0.6, 0.8])
+    old, new = _row(rng, 2, 2, 6), _row(rng, 2, -6, -2)
+    result = tuple(like * b + (1 - like**2) * a for a, b in zip(old, new, strict=True))
+    added = tuple(a + like * b for a, b in zip(old, new, strict=True))
+    return Exercise(
+        f"A memory of fixed size holds the value $v_1 = {shown(old)}$ under the key $k_1$. By the **delta"
+        f" rule** $v_2 = {shown(new)}$ is written under a key $k_2$ with $k_1 \\cdot k_2 = {like}$; both keys"
+        " have length 1. What does $k_1$ give back now?",
+        Numbers(2, 2),
+        result,
+        (
+            f"Before, $k_2$ gives $(k_2 \\cdot k_1)\\, v_1 = {like} \\cdot {shown(old)}$: that is taken back.",
+            f"So $k_2$'s share becomes $v_2 - {like} v_1$, and $k_1$ reads it by {like}:"
+            f" $v_1 + {like} (v_2 - {like} v_1)$.",
+            f"That is {1 - like**2:.2f} $v_1$ + {like} $v_2$ = **({result[0]:.2f}, {result[1]:.2f})**.",
+        ),
+        mistakes(
+            (added, "That is adding: the delta rule first takes back what $k_2$ gives."),
+            (tuple(map(float, old)), "The new pair is read, too: the keys are not orthogonal."),
+            (tuple(map(float, new)), "That is what $k_2$ gives back. $k_1$ is another key."),
+            (
+                tuple((1 - like) * a + like * b for a, b in zip(old, new, strict=True)),
+                "What is taken back is read by $k_1$ once more: the factor of $v_1$ has a square.",
+            ),
+        ),
+        see("attention", attention_view="memory"),
+        {"old": old, "new": new, "like": like},
+    )
+
+
 TASKS = (
     ("score", "A scaled score", score),
     ("row", "A row under the mask", row),
@@ -222,4 +253,5 @@ TASKS = (
     ("split", "Two heads", split),
     ("spread", "Why √d", spread),
     ("self-term", "A token's score with itself", self_term),
+    ("rewritten", "The delta rule", rewritten),
 )

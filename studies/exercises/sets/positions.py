@@ -207,6 +207,31 @@ def alibi(rng: Random) -> Exercise:
     )
 
 
+def interpolated(rng: Random) -> Exercise:
+    trained, factor = rng.choice([64, 128, 512, 2048]), rng.choice([2, 4, 8])
+    first = rng.randint(2, trained // 8) * factor
+    second = first + rng.randint(2, trained // 8) * factor
+    apart = second - first
+    result = apart / factor
+    return Exercise(
+        f"A model with RoPE was trained on {trained:,} positions, and is to read {factor} times as many by"
+        f" **position interpolation**. How far apart do the positions {first:,} and {second:,} look to it?",
+        Numbers(),
+        (result,),
+        (
+            f"Every frequency is divided by {factor}: position $p$ turns as position $p/{factor}$ did.",
+            f"They are {apart:,} apart, and look {apart:,} / {factor} = **{result:,.0f}** apart.",
+        ),
+        mistakes(
+            ((apart,), f"Without interpolation. All turns are {factor} times as slow."),
+            ((apart * factor,), "Frequencies are divided, not multiplied: distances look shorter."),
+            ((second / factor,), "That is the place of the second one. RoPE sees the distance."),
+        ),
+        see("positions", positions_view="bench", bench_compare="stretched"),
+        {"trained": trained, "factor": factor, "first": first, "second": second},
+    )
+
+
 TASKS = (
     ("sinusoid", "Four entries of a position vector", sinusoid),
     ("rotation", "From p to p + k", rotation),
@@ -214,4 +239,5 @@ TASKS = (
     ("rope", "A rotated score", rope),
     ("distance", "Only the distance", distance),
     ("alibi", "A slope", alibi),
+    ("interpolated", "Position interpolation", interpolated),
 )

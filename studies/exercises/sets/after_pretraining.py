@@ -583,8 +583,8 @@ def soft_target(rng: Random) -> Exercise:
     result = student[at] - teacher[at]
     return Exercise(
         f"A student gives three tokens the probabilities {shown(student)}, its teacher {shown(teacher)}. The"
-        " student learns from the teacher's probabilities (distillation, temperature 1). What is the gradient of"
-        f" the loss with respect to the student's logit of token {at + 1}?",
+        " student learns from the teacher's probabilities (distillation, temperature 1). What is the gradient"
+        f" of the loss with respect to the student's logit of token {at + 1}?",
         Numbers(1, 2),
         (result,),
         (

@@ -227,7 +227,7 @@ def rewritten(rng: Random) -> Exercise:
         Numbers(2, 2),
         result,
         (
-            f"Before, $k_2$ gives $(k_2 \\cdot k_1)\\, v_1 = {like} \\cdot {shown(old)}$: that is taken back.",
+            f"Before, $k_2$ gives $(k_2 \\cdot k_1)\\, v_1 = {like} \\cdot {shown(old)}$, and gives it back.",
             f"So $k_2$'s share becomes $v_2 - {like} v_1$, and $k_1$ reads it by {like}:"
             f" $v_1 + {like} (v_2 - {like} v_1)$.",
             f"That is {1 - like**2:.2f} $v_1$ + {like} $v_2$ = **({result[0]:.2f}, {result[1]:.2f})**.",

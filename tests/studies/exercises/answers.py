@@ -256,6 +256,24 @@ def pairs(rows: int, columns: int) -> list[tuple[int, int]]:
     return list(itertools.product(range(rows), range(columns)))
 
 
+def by_delta_rule(old, new, like):
+    """What k1 reads of a matrix into which both pairs are written one after the other."""
+    keys = np.array([[1.0, 0.0], [like, np.sqrt(1 - like**2)]])
+    state = np.zeros((2, 2))
+    for key, value in zip(keys, (old, new), strict=True):
+        state += np.outer(key, value - key @ state)
+    return keys[0] @ state
+
+
+def soft_gradient(student, teacher):
+    """The gradient of -sum teacher ln softmax(z), by autograd."""
+    z = torch.tensor(student, dtype=torch.float64).log().requires_grad_()
+    (gradient,) = torch.autograd.grad(
+        -(torch.tensor(teacher, dtype=torch.float64) * z.log_softmax(0)).sum(), z
+    )
+    return gradient.numpy()
+
+
 ANSWERS: dict[str, Callable[[G], Any]] = {
     "score": lambda g: np.dot(g["q"], g["k"]) * len(g["q"]) ** -0.5,
     "row": row,
@@ -305,6 +323,9 @@ ANSWERS: dict[str, Callable[[G], Any]] = {
     "matrix-gradient": lambda g: np.outer(g["g"], g["x"]).ravel(),
     "adamw-step": adamw_step,
     "grammar": lambda g: g["shares"][g["allowed"][0]] / sum(g["shares"][n] for n in g["allowed"]),
+    "rewritten": lambda g: by_delta_rule(g["old"], g["new"], g["like"]),
+    "interpolated": lambda g: np.arange(g["first"], g["second"], g["factor"]).size,
+    "soft-target": lambda g: soft_gradient(g["student"], g["teacher"])[g["at"]],
     "latent": lambda g: 2 * np.empty((g["layers"], g["rank"] + g["turned"])).size,
     "adapter-size": lambda g: (
         np.empty((g["rows"], g["rank"])).size + np.empty((g["rank"], g["columns"])).size

@@ -574,15 +574,15 @@ def answer_scores(rng: Random) -> Exercise:
 
 
 def soft_target(rng: Random) -> Exercise:
-    first, second = sorted(rng.sample(range(10, 90, 5), 2))
-    student = [first / 100, (second - first) / 100, (100 - second) / 100]
-    first, second = sorted(rng.sample(range(10, 90, 5), 2))
-    teacher = [first / 100, (second - first) / 100, (100 - second) / 100]
-    at = rng.randrange(3)
+    student, teacher = (
+        [low / 100, (high - low) / 100, (100 - high) / 100]
+        for low, high in (sorted(rng.sample(range(start, 90, 10), 2)) for start in (10, 15))
+    )
+    at = rng.choice([i for i in range(3) if student[i] != teacher[i]])
     right = max(range(3), key=teacher.__getitem__)
     result = student[at] - teacher[at]
     return Exercise(
-        f"A student gives three tokens the probabilities {shown(student)}, its teacher {shown(teacher)}. The"
+        f"A student gives three tokens the probabilities {shown(student, 2)}, its teacher {shown(teacher, 2)}. The"
         " student learns from the teacher's probabilities (distillation, temperature 1). What is the gradient"
         f" of the loss with respect to the student's logit of token {at + 1}?",
         Numbers(1, 2),

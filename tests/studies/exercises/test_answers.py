@@ -95,7 +95,7 @@ def test_the_numbers_that_were_drawn_stand_in_the_statement(task: str) -> None:
 # what a statement says in another way: [name] is not written as it was drawn
 DERIVED = {
     "row": ("at",), "share": ("times",), "top-k": ("shares",), "top-p": ("shares", "p"), "alibi": ("power",),
-    "vocabulary": ("special",), "grammar": ("shares", "allowed"),
+    "vocabulary": ("special",), "grammar": ("shares", "allowed"), "soft-target": ("at",),
 }  # fmt: skip
 
 

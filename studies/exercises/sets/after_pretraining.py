@@ -573,38 +573,6 @@ def answer_scores(rng: Random) -> Exercise:
     )
 
 
-def soft_target(rng: Random) -> Exercise:
-    student, teacher = (
-        [low / 100, (high - low) / 100, (100 - high) / 100]
-        for low, high in (sorted(rng.sample(range(start, 90, 10), 2)) for start in (10, 15))
-    )
-    at = rng.choice([i for i in range(3) if student[i] != teacher[i]])
-    right = max(range(3), key=teacher.__getitem__)
-    result = student[at] - teacher[at]
-    return Exercise(
-        f"A student gives three tokens the probabilities {shown(student, 2)}, its teacher {shown(teacher, 2)}. The"
-        " student learns from the teacher's probabilities (distillation, temperature 1). What is the gradient"
-        f" of the loss with respect to the student's logit of token {at + 1}?",
-        Numbers(1, 2),
-        (result,),
-        (
-            "As with a text, the gradient is the student's probabilities minus the target's.",
-            f"The target is no longer one token, but the teacher: {student[at]:.2f} − {teacher[at]:.2f} ="
-            f" **{result:+.2f}**.",
-        ),
-        mistakes(
-            ((-result,), "The other way round: too high a probability has a positive gradient."),
-            (
-                (student[at] - float(at == right),),
-                "That is the gradient of one right token. The teacher gives all of them a probability.",
-            ),
-            ((student[at],), "That is the student's probability alone."),
-        ),
-        _view("distillation"),
-        {"student": student, "teacher": teacher, "at": at},
-    )
-
-
 TASKS = (
     ("logit-gradient", "Backpropagation: the logits", logit_gradient),
     ("matrix-gradient", "Backpropagation: a matrix", matrix_gradient),
@@ -612,7 +580,6 @@ TASKS = (
     ("adapter-size", "Fine-tuning: the size of an adapter", adapter_size),
     ("adapter-change", "Fine-tuning: what an adapter changes", adapter_change),
     ("counted-tokens", "Fine-tuning: what the loss counts", counted_tokens),
-    ("soft-target", "Distillation: a logit's gradient", soft_target),
     ("advantage", "Reward: advantages of a group", advantage),
     ("any-of", "Reward: at least one right", any_of),
     ("penalty", "Reward: the KL penalty", penalty),

@@ -1,4 +1,4 @@
-"""The loss and what it means; the shifted batch; the stream under many writes; a sum under dropout."""
+"""The loss and what it means; the shifted batch; the stream under many writes; dropout; soft targets."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from random import Random
 
+from studies.exercises.arithmetic import shown
 from studies.exercises.exercise import Exercise, Mistake, mistakes, see
 from studies.exercises.forms import Numbers
 
@@ -216,6 +217,39 @@ def dropout(rng: Random) -> Exercise:
     )
 
 
+def soft_target(rng: Random) -> Exercise:
+    student, teacher = (
+        [low / 100, (high - low) / 100, (100 - high) / 100]
+        for low, high in (sorted(rng.sample(range(start, 90, 10), 2)) for start in (10, 15))
+    )
+    at = rng.choice([i for i in range(3) if student[i] != teacher[i]])
+    right = max(range(3), key=teacher.__getitem__)
+    result = student[at] - teacher[at]
+    return Exercise(
+        f"A student gives three tokens the probabilities {shown(student, 2)}, its teacher"
+        f" {shown(teacher, 2)}. The student learns from the teacher's probabilities (distillation,"
+        " temperature 1). What is the gradient of the loss with respect to the student's logit of token"
+        f" {at + 1}?",
+        Numbers(1, 2),
+        (result,),
+        (
+            "As with a text, the gradient is the student's probabilities minus the target's.",
+            f"The target is no longer one token, but the teacher: {student[at]:.2f} − {teacher[at]:.2f} ="
+            f" **{result:+.2f}**.",
+        ),
+        mistakes(
+            ((-result,), "The other way round: too high a probability has a positive gradient."),
+            (
+                (student[at] - float(at == right),),
+                "That is the gradient of one right token. The teacher gives all of them a probability.",
+            ),
+            ((student[at],), "That is the student's probability alone."),
+        ),
+        see("after", after_view="distillation"),
+        {"student": student, "teacher": teacher, "at": at},
+    )
+
+
 TASKS = (
     ("start", "Where the loss begins", start),
     ("perplexity", "Perplexity", perplexity),
@@ -224,4 +258,5 @@ TASKS = (
     ("batch", "Predictions in a batch", batch),
     ("stream", "The stream after many writes", stream),
     ("dropout", "A sum under dropout", dropout),
+    ("soft-target", "Distillation: a logit's gradient", soft_target),
 )

@@ -99,6 +99,10 @@ def train_race(name: str, folder: Path) -> Stored:
         race.save(path)
     else:
         log.info("%s: %s holds this recipe, left as it is; delete it to train again", name, path)
+    if more := specs[len(race.runs) :]:
+        added = f"{', '.join(spec.name for spec in more)} {_when_and_where()}"
+        race = replace(race, runs=(*race.runs, *run_race(more, "").runs), made=f"{race.made}; {added}")
+        race.save(path)
     for seed in seeds_of(name)[1:]:
         for spec in specs:
             repeat = replace(spec, train=replace(spec.train, seed=seed, sample_every=0, snapshot_every=0))

@@ -19,6 +19,7 @@ import numpy as np
 from engine.model import Transformer, build
 from engine.parts.attention import Attention, HeadMixer, Mean
 from engine.parts.blocks import PreNormBlock
+from engine.parts.experts import Experts
 from engine.parts.feedforward import FeedForward, SwiGlu
 from engine.parts.norms import LayerNorm, RMSNorm
 from engine.parts.positions import rotate_half_pairs, sinusoidal_table
@@ -40,6 +41,7 @@ LINES: dict[str, tuple[Callable[..., Any], ...]] = {
     "positions": (sinusoidal_table,),
     "norm": (LayerNorm.forward,),
     "modern": (rotate_half_pairs, RMSNorm.forward, SwiGlu.activation),
+    "experts": (Experts.route,),
 }
 
 

@@ -129,6 +129,16 @@ def _ladder() -> dict[str, Rung]:
         ffn="swiglu",
         qk_norm=True,
     )
+    step(
+        "experts",
+        "modern",
+        "Experts",
+        "Each character passes two of eight small feed-forward networks, and a ninth that all pass.",
+        n_experts=8,
+        shared_experts=1,
+        d_ff=59,
+        balance="bias",
+    )
     return rungs
 
 

@@ -78,7 +78,15 @@ def test_a_rung_is_the_one_below_and_one_idea(name: str) -> None:
     differ = dict(rung.model.to_dict().items() - below.model.to_dict().items())
     assert differ == dict(rung.changes)
     assert differ or rung.parts != below.parts
-    assert len(differ) <= 1 or name == "modern"
+    assert len(differ) <= 1 or name in ("modern", "experts")
+
+
+def test_the_mixture_on_top_computes_what_the_rung_below_does_with_twice_the_parameters() -> None:
+    below, above = LADDER["modern"].model, LADDER["experts"].model
+    assert count_parameters(above) > 2 * count_parameters(below)
+    assert ledger(above).flops().forward == pytest.approx(ledger(below).flops().forward, rel=0.02)
+    said = idea("experts", rung_losses())
+    assert said and said.verdict == "alike" and said.seeds == 3
 
 
 RAW: list[dict[str, Any]] = [

@@ -41,12 +41,12 @@ def test_a_view_is_filmed_through_the_training_and_is_then_as_it_was(
     with page.expect_download(timeout=SLOW) as coming:
         button.click()
         expect(button).to_have_text(re.compile(r"Stop · 12/36"), timeout=SLOW)
-        assert where(page) != "step 330 · 1.3 copies"
+        assert where(page) != "step 330 · head 1.3 copies"
     coming.value.save_as(tmp_path / "film")
     assert coming.value.suggested_filename.startswith("film-circuits-timelapse.")
     expect(button).to_have_text("Film")
     page.wait_for_function("new URL(location).searchParams.get('step') === '330'", timeout=SLOW)
-    assert where(page) == "step 330 · 1.3 copies"
+    assert where(page) == "step 330 · head 1.3 copies"
 
     data = base64.b64encode((tmp_path / "film").read_bytes()).decode()
     page.goto("about:blank")

@@ -56,7 +56,9 @@ MEASURE = r"""() => {
   const shown = e => { const r = seen(e), s = getComputedStyle(e);
     return r.right > r.left + 1 && r.bottom > r.top + 1 && s.visibility !== 'hidden' && s.opacity !== '0'; };
   const leaf = e => e.matches('svg, canvas, button, input, textarea, img') || e.childElementCount === 0;
-  const leaves = [...main.querySelectorAll('*')].filter(e => leaf(e) && !folded(e) && shown(e)
+  const all = [...main.querySelectorAll('*')].flatMap(e => e.shadowRoot  // what a map says of a part lies below it
+    ? [...e.shadowRoot.querySelectorAll('*')].filter(one => !one.closest('.panel')) : [e]);
+  const leaves = all.filter(e => leaf(e) && !folded(e) && shown(e)
     && !e.closest('svg svg') && !e.matches('input[type=range]')  // of a slider: not seen
     && !e.closest('[data-testid="stPopoverBody"]'));
   const lowest = leaves.reduce((a, e) => !a || seen(e).bottom > seen(a).bottom ? e : a, null);
@@ -74,8 +76,8 @@ MEASURE = r"""() => {
   const words = said.match(/\p{L}[\p{L}'’-]+/gu) || [];
   const answers = [...main.querySelectorAll('.st-key-answer')].filter(shown);
   const at = lowest ? seen(lowest) : {bottom: 0};
-  const figures = [...main.querySelectorAll('.gf-figure, [class*="gf-"], canvas, table,'
-    + ' [data-testid="stDataFrame"]')].filter(e => shown(e) && !folded(e));
+  const figures = all.filter(e => e.matches('.gf-figure, [class*="gf-"], canvas, table,'
+    + ' [data-testid="stDataFrame"]') && shown(e) && !folded(e));
   return {bottom: Math.round(at.bottom), words: words.length, said: words.join(' '),
     lowest: lowest ? lowest.outerHTML.slice(0, 120) : '',
     answers: answers.map(e => e.innerText),

@@ -75,7 +75,7 @@ function drawArrow(arrow) {
 function drawMap(self) {
   const { data, root } = self
   const layout = data.map[self.shape]
-  root.className = `map ${self.shape}`
+  root.className = `map gf-saves ${self.shape}`
   const svg = vector("svg", { viewBox: `0 0 ${layout.width} ${layout.height}`, role: "group", "aria-label": data.alt })
   svg.style.maxWidth = `${layout.width * (self.shape === "wide" ? 1.5 : 1.25)}px`
   svg.style.margin = "0 auto"
@@ -109,7 +109,7 @@ function drawMap(self) {
   }
   const held = root.querySelector("svg .box:focus")?.getAttribute("data-part") // the keyboard keeps its place
   root.querySelector("svg")?.remove()
-  root.prepend(svg)
+  self.tools.after(svg)
   fit(svg)
   if (held) root.querySelector(`[data-part="${held}"]`)?.focus()
   select(self, self.chosen in data.map.parts ? self.chosen : "memory" in data.map.parts ? "memory" : "block")
@@ -143,9 +143,9 @@ const shapeOf = (width) => (width && width < TALL_BELOW ? "tall" : "wide")
 
 function create(place) {
   const root = within(place, "div", "map gf-saves")
-  root.append(toolbar(root, () => null, {}))
+  const tools = root.appendChild(toolbar(root, () => null, {}))
   const panel = within(root, "div", "panel", "", { "aria-live": "polite" })
-  const self = { root, panel, chosen: "block", pinned: null, shape: "", text: "", data: null, observer: null }
+  const self = { root, tools, panel, chosen: "block", pinned: null, shape: "", text: "", data: null, observer: null }
   self.observer = new ResizeObserver(() => {
     const shape = shapeOf(root.clientWidth)
     if (root.clientWidth && shape !== self.shape) {

@@ -43,6 +43,7 @@ WITHOUT = {  # a figure: lists, forms and tables
     *(
         "courses/courses",
         "exercises/practise",
+        "exercises/before",
         "exercises/code",
         "shapes/wrong",
         "bugs/doctor",

@@ -185,6 +185,32 @@ def grammar(rng: Random) -> Exercise:
     )
 
 
+def tool_call(rng: Random) -> Exercise:
+    digits = rng.randint(3, 9)
+    a, b = (rng.randint(10 ** (digits - 1), 10**digits - 1) for _ in range(2))
+    call, result = f"[{a}+{b}]", str(a + b)
+    written = len(call) + len(result)
+    inserted = len(result) + 2
+    return Exercise(
+        f"A model of characters, one character a token, answers `{a}+{b}=` with a **tool call**: it writes"
+        f" `{call}`, the program around it inserts the result in parentheses, and the model copies the result"
+        " as its answer. How many tokens does the model write itself?",
+        Numbers(),
+        (written,),
+        (
+            f"The call has {len(call)} tokens; `({result})` is inserted, so the model only reads it.",
+            f"Its answer has {len(result)}: {len(call)} + {len(result)} = **{written}**.",
+        ),
+        mistakes(
+            ((written + inserted,), "The inserted result is read, not written, by the model."),
+            ((len(result),), "The model writes the call, too: to it, a call is text like any other."),
+            ((len(call),), "The result is in the text now, but the model must still write its answer."),
+        ),
+        see("after", after_view="aloud", aloud_mode="tool"),
+        {"a": a, "b": b},
+    )
+
+
 TASKS = (
     ("temperature", "Warmer and colder", temperature),
     ("odds", "How many times as likely", odds),
@@ -192,4 +218,5 @@ TASKS = (
     ("top-p", "Top-p", top_p),
     ("grammar", "Under a grammar", grammar),
     ("drafts", "Tokens per pass", drafts),
+    ("tool-call", "A tool call's tokens", tool_call),
 )

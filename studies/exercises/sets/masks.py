@@ -86,8 +86,39 @@ def cross(rng: Random) -> Exercise:
     )
 
 
+def cone(rng: Random) -> Exercise:
+    blocks, length = rng.randint(4, 24), rng.randint(6, 20)
+    block, token = rng.randint(1, blocks - 2), rng.randint(2, length - 2)
+    later, onward = blocks - block, length - token + 1
+    return Exercise(
+        f"A decoder of {blocks} blocks reads {length} tokens. You edit the residual stream after block"
+        f" {block} at token {token}, in one cell of the grid (block, token). How many **other** cells of the"
+        " stream can change (the edit's causal cone)?",
+        Numbers(),
+        (later * onward,),
+        (
+            f"In the {later} later blocks the edit stays at its token, and attention carries it to later"
+            f" ones: tokens {token} to {length}, {onward} of them.",
+            f"{later} · {onward} = **{later * onward:,}**. Beside it in its block nothing changes.",
+        ),
+        mistakes(
+            ((later * (onward - 1),), "You left its own token out: the stream carries the edit upwards."),
+            ((later * length,), "The causal mask lets no earlier token see the edit."),
+            (
+                ((later + 1) * onward - 1,),
+                "Other tokens after the same block are computed already: attention carries it on from the"
+                " next block.",
+            ),
+            ((blocks * onward - 1,), "Blocks below have read the stream before the edit."),
+        ),
+        see("circuits", circuits_view="patching"),
+        {"blocks": blocks, "length": length, "block": block, "token": token},
+    )
+
+
 TASKS = (
     ("causal", "Pairs under the causal mask", causal),
+    ("cone", "A causal cone", cone),
     ("padding", "Pairs with padding", padding),
     ("cross", "Pairs between two texts", cross),
 )

@@ -274,6 +274,17 @@ def soft_gradient(student, teacher):
     return gradient.numpy()
 
 
+def cells_that_change(g):
+    """Cells of the stream that an edit reaches, block after block: each token reads those up to it."""
+    reads = np.tri(g["length"], dtype=bool)
+    stream = np.arange(1, g["length"] + 1) == g["token"]
+    count = 0
+    for _ in range(g["block"], g["blocks"]):
+        stream = stream | (reads & stream).any(1)
+        count += stream.sum()
+    return count
+
+
 ANSWERS: dict[str, Callable[[G], Any]] = {
     "score": lambda g: np.dot(g["q"], g["k"]) * len(g["q"]) ** -0.5,
     "row": row,
@@ -326,6 +337,8 @@ ANSWERS: dict[str, Callable[[G], Any]] = {
     "rewritten": lambda g: by_delta_rule(g["old"], g["new"], g["like"]),
     "interpolated": lambda g: np.arange(g["first"], g["second"], g["factor"]).size,
     "soft-target": lambda g: soft_gradient(g["student"], g["teacher"])[g["at"]],
+    "cone": cells_that_change,
+    "tool-call": lambda g: sum(map(len, (str(g["a"]), str(g["b"]), "[+]", str(g["a"] + g["b"])))),
     "latent": lambda g: 2 * np.empty((g["layers"], g["rank"] + g["turned"])).size,
     "adapter-size": lambda g: (
         np.empty((g["rows"], g["rank"])).size + np.empty((g["rank"], g["columns"])).size

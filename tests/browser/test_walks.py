@@ -33,7 +33,8 @@ SCREEN = """() => {
   const lines = [];
   const walker = document.createTreeWalker(copy, NodeFilter.SHOW_TEXT);
   for (let node = walker.nextNode(); node; node = walker.nextNode())
-    if (node.textContent.trim()) lines.push(node.textContent.trim());
+    // how many views have been seen is counted after three seconds of looking, by this tab and by the other
+    if (node.textContent.trim()) lines.push(node.textContent.trim().replace(/\\d+ views? seen/, 'views seen'));
   main.querySelectorAll('input, textarea').forEach((e) => lines.push(`= ${e.type === 'checkbox' || e.type === 'radio' ? e.checked : e.value}`));
   main.querySelectorAll('[aria-checked="true"], [aria-selected="true"]').forEach((e) => lines.push(`* ${e.textContent}`));
   return lines.join('\\n');

@@ -89,7 +89,7 @@ def _difference(name: str) -> None:
         st.markdown("  \n".join(changes))
     source = lines(name)
     if source:
-        st.code(source, language="python", height=230, wrap_lines=True)
+        st.code(source, language="python", height=200, wrap_lines=True)
     else:
         st.caption(TEXT["nothing new"])
     if name in KINDS:

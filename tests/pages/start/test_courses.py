@@ -191,8 +191,8 @@ def test_what_there_is_is_counted() -> None:
     says("ten-minutes", "Each number becomes a vector", f"that row, {config['d_model']} numbers")
     assert config["n_layers"] == 4
     says("ten-minutes", "Four blocks, one better guess", "a stack of four blocks")
-    assert len(LADDER) == 19
-    says("attention-from-nothing", "A bigram model", "nineteen models")
+    assert len(LADDER) == 20
+    says("attention-from-nothing", "A bigram model", "twenty models")
     moments = len(list((KEPT / "timelapse").glob("step-*.safetensors")))
     for course in ("built-live", "the-chapter"):
         assert [

@@ -66,6 +66,8 @@ def test_the_order_moves_the_mark_by_letter_alone(drawn: dict[str, Any]) -> None
     mark = scores.mark("letter", order="A")
     assert list(bar["x"]) == [mark, *(scores.mark(way) for way in WAYS[1:])]
     assert f"with every right answer at A the model gets **{mark} of 20**" in said(page)
+    best = max(LETTERS, key=lambda letter: scores.mark("letter", order=letter))
+    assert f"It prefers {best}; the solved examples' answers were B, D." in said(page)
 
 
 def test_paraphrases_have_no_mark_by_letter(drawn: dict[str, Any]) -> None:
@@ -132,6 +134,15 @@ def test_a_training_here_takes_the_place_of_the_stored_ones(
     helpers.clicked(page, "bench_train")
     assert seeds == [7] and "to **17 of 20** (one run)" in said(page)
     assert list(bars(drawn)[1]["x"]) == [5, 17, 17, 17]
+    assert "not trained here" not in said(page, "caption")
+
+
+def test_a_seed_that_is_not_trained_says_that_stored_runs_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_choice, "first_of", lambda names: names[0])
+    page = helpers.opened(ROOM, after_view="benchmark", bench_model="trained", bench_seed="7")
+    assert "Seed 7 is not trained here: press *Train*. Shown are the 3 stored runs" in said(page, "caption")
+    page = helpers.opened(ROOM, after_view="benchmark", bench_model="trained", bench_seed="2")
+    assert "not trained here" not in said(page, "caption")
 
 
 def test_without_smollm2_the_stored_marks_are_shown_and_nothing_trains(

@@ -17,6 +17,7 @@ from engine.checkpoints import load
 from engine.config import ModelConfig, TrainConfig
 from engine.data import corpora
 from engine.data.corpus import Corpus
+from engine.training.batches import Batches, measure
 from studies.after.distil import distil
 from studies.experiments.command import complete, folder_options, made, read_runs, require_all
 from studies.experiments.ladder_gains import separate
@@ -96,6 +97,13 @@ def trained(plan: Plan, corpus: Corpus | None = None, config: TrainConfig = TRAI
     looks = dict(distil(model, replace(config, seed=plan.seed), text, teacher, plan.temperature or 1.0))
     seconds = time.process_time() - began
     return Distilled(plan, tuple(looks), tuple(looks.values()), seconds, made("distillation"))
+
+
+def teacher_loss(corpus: Corpus) -> float:
+    """Returns the teacher's loss in nats per character, of the windows by which its students are judged."""
+    text = text_of("whole", corpus)
+    batches = Batches(text, STUDENT, TRAINING)
+    return measure(load(CHECKPOINTS / TEACHER).model, batches, text.validation, TRAINING.eval_tokens).nats
 
 
 @dataclass(frozen=True)

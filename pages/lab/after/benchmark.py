@@ -95,15 +95,11 @@ def draw() -> None:
     explain.measure_it(_more, stored, int(marks["whole"]))
 
 
-def _published(
-    stored: Mapping[Plan, Scores], container: DeltaGenerator
-) -> tuple[tuple[Scores, ...], int]:
+def _published(stored: Mapping[Plan, Scores], container: DeltaGenerator) -> tuple[tuple[Scores, ...], int]:
     """Draws the number of examples; returns the scores with it, none where they are not stored, and it."""
     hint = TEXT("examples hint", letters=", ".join(letter for _, letter in EXAMPLES))
     counts = [str(count) for count in range(len(EXAMPLES) + 1)]
-    count = int(
-        widgets.select(TEXT["examples"], counts, "bench_examples", hint=hint, container=container)
-    )
+    count = int(widgets.select(TEXT["examples"], counts, "bench_examples", hint=hint, container=container))
     return tuple(scores for plan, scores in stored.items() if plan == Plan(count)), count
 
 
@@ -262,17 +258,18 @@ def bars(
             y=rows + 0.2,
             mode="markers",
             marker={"size": 7, "color": colour("quiet"), "line": {"width": 1}},
-            showlegend=False,
+            name=TEXT["one seed"],
+            showlegend=first,
             hovertemplate=f"{TEXT['hover']}<extra>{TEXT['one seed']}</extra>",
         )
-        for marks in each
+        for first, marks in zip((True, *[False] * len(each)), each, strict=False)
         if len(each) > 1
     ]
     band = {"type": "rect", "yref": "paper", "y0": 0, "y1": 1, "x0": LEAST, "x1": MOST, "line": {"width": 0}}
     font = {"color": colour("quiet"), "size": 13}
     return go.figure(
         traces,
-        margin={"l": 150, "r": 12, "t": 58 if trained else 24, "b": 40},
+        margin={"l": 150, "r": 12, "t": 76 if trained else 24, "b": 40},
         showlegend=bool(trained),
         legend={"orientation": "h", "x": 0.5, "xanchor": "center", "y": 1.09, "yanchor": "bottom"},
         xaxis=go.axis(TEXT("axis", count=COUNT), range=[0, COUNT + 0.6], dtick=5),

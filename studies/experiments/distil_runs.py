@@ -78,7 +78,8 @@ WAYS = (  # what is read, by which width, and what is learned from
     ("unseen", 64, TEXT),
     ("unseen", 64, 1.0),
 )
-PLANS = tuple(Plan(*way, seed) for seed in SEEDS for way in WAYS)
+ITSELF = Plan("teacher", 0, TEXT, 0)  # no training: the teacher, judged as its students are
+PLANS = (*(Plan(*way, seed) for seed in SEEDS for way in WAYS), ITSELF)
 
 
 def text_of(source: str, corpus: Corpus) -> Corpus:
@@ -89,21 +90,24 @@ def text_of(source: str, corpus: Corpus) -> Corpus:
     return replace(corpus, train=read, validation=corpus.validation[half:])
 
 
+def judged(corpus: Corpus) -> Distilled:
+    """Measures the teacher in the windows by which its students are judged."""
+    text, began = text_of("whole", corpus), time.process_time()
+    batches = Batches(text, STUDENT, TRAINING)
+    loss = measure(load(CHECKPOINTS / TEACHER).model, batches, text.validation, TRAINING.eval_tokens).nats
+    return Distilled(ITSELF, (0,), (loss,), time.process_time() - began, made("distillation"))
+
+
 def trained(plan: Plan, corpus: Corpus | None = None, config: TrainConfig = TRAINING) -> Distilled:
-    """Trains one student."""
+    """Trains one student; of the teacher ITSELF it is the loss alone."""
+    if plan == ITSELF:
+        return judged(corpus or corpora.load(CORPUS))
     text, began = text_of(plan.source, corpus or corpora.load(CORPUS)), time.process_time()
     teacher = load(CHECKPOINTS / TEACHER).model if plan.temperature else None
     model = replace(STUDENT, d_model=plan.width)
     looks = dict(distil(model, replace(config, seed=plan.seed), text, teacher, plan.temperature or 1.0))
     seconds = time.process_time() - began
     return Distilled(plan, tuple(looks), tuple(looks.values()), seconds, made("distillation"))
-
-
-def teacher_loss(corpus: Corpus) -> float:
-    """Returns the teacher's loss in nats per character, of the windows by which its students are judged."""
-    text = text_of("whole", corpus)
-    batches = Batches(text, STUDENT, TRAINING)
-    return measure(load(CHECKPOINTS / TEACHER).model, batches, text.validation, TRAINING.eval_tokens).nats
 
 
 @dataclass(frozen=True)

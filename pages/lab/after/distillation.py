@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from engine.data import corpora
-from engine.errors import CheckpointError, CorpusError
+from engine.errors import CheckpointError
 from engine.slices import median_curve, seed_median
 from studies.after.distil import DarkKnowledge, dark_knowledge, distil, least_certain, soft_loss
-from studies.experiments.distil_runs import CORPUS as READ
 from studies.experiments.distil_runs import (
+    ITSELF,
     LITTLE,
     STUDENT,
     TEACHER,
@@ -24,12 +22,11 @@ from studies.experiments.distil_runs import (
     Distilled,
     gain,
     shipped,
-    teacher_loss,
 )
 from studies.experiments.distil_runs import (
     TEXT as CHARACTERS,
 )
-from ui import content, explain, memo, widgets
+from ui import content, explain, widgets
 from ui.figures import specs as go
 from ui.figures.labels import plain as readable
 from ui.figures.theme import colour
@@ -72,7 +69,7 @@ def _training(controls: DeltaGenerator) -> None:
     source, width = chosen.split("-")
     some = [run for run in runs if (run.plan.source, run.plan.width) == (source, int(width))]
     plot(
-        loss_lines(some, _teacher()),
+        loss_lines(some, next(run.losses[-1] for run in runs if run.plan == ITSELF)),
         key="distil_training",
         height=HEIGHT,
         alt=TEXT("alt training", runs="; ".join(_ends(some))),
@@ -87,14 +84,6 @@ def _training(controls: DeltaGenerator) -> None:
     )
     explain.answer(answer(runs, source, int(width)))
     explain.measure_it(_table, runs)
-
-
-@memo.measured()
-def _teacher() -> float | None:
-    """The teacher's loss; None where the text or the teacher cannot be read."""
-    with suppress(CheckpointError, CorpusError):
-        return teacher_loss(corpora.load(READ))
-    return None
 
 
 def _ends(some: Sequence[Distilled]) -> list[str]:
@@ -194,7 +183,7 @@ def _position(subject: Subject, controls: DeltaGenerator) -> None:
 # Figures ------------------------------------------------------------------------------------------
 
 
-def loss_lines(runs: Sequence[Distilled], teacher: float | None) -> go.Figure:
+def loss_lines(runs: Sequence[Distilled], teacher: float) -> go.Figure:
     """Draws held-out losses by step: a thin line for each seed, thick the median; dashed, the teacher's."""
     traces = []
     for temperature in dict.fromkeys(run.plan.temperature for run in runs):
@@ -205,10 +194,9 @@ def loss_lines(runs: Sequence[Distilled], teacher: float | None) -> go.Figure:
         traces += [go.line(steps, values, shade, width=1, **thin) for values in lines]
         name = _way(temperature)
         traces.append(go.line(steps, median_curve(lines), shade, name, TEXT["hover loss"], width=3))
-    if teacher is not None:
-        steps = list(runs[0].steps)[1:]
-        name = TEXT("teacher itself", loss=teacher)
-        traces.append(go.line(steps, [teacher] * len(steps), "run5", name, TEXT["hover loss"], dash="dash"))
+    steps = list(runs[0].steps)[1:]
+    name = TEXT("teacher itself", loss=teacher)
+    traces.append(go.line(steps, [teacher] * len(steps), "run5", name, TEXT["hover loss"], dash="dash"))
     return go.figure(
         traces,
         margin={"l": 56, "r": 12, "t": 40, "b": 44},

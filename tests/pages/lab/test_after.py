@@ -294,6 +294,13 @@ def test_distillation_says_what_the_stored_students_reached(drawn):
         some = [run for run in runs if (run.plan.source, run.plan.width) == (source, int(width))]
         np.testing.assert_allclose(ends, sorted(run.losses[-1] for run in some))
     (dashed,) = [line for line in lines if line["line"]["dash"] == "dash"]
+    (itself,) = [run.losses[-1] for run in runs if run.plan == distil_runs.ITSELF]
+    np.testing.assert_allclose(dashed["y"], itself)
+
+
+@pytest.mark.skipif(corpora.shakespeare_path() is None, reason="Tiny Shakespeare is not here")
+def test_the_stored_loss_of_a_teacher_is_its_own_in_windows_of_its_students():
+    (itself,) = [run.losses[-1] for run in distil_runs.shipped() if run.plan == distil_runs.ITSELF]
     teacher = checkpoints.load(ROOT / "checkpoints" / "shakespeare-modern").model
     text = corpora.load("shakespeare")
     half = text.validation[len(text.validation) // 2 :]
@@ -304,7 +311,7 @@ def test_distillation_says_what_the_stored_students_reached(drawn):
     with torch.inference_mode():
         logits = teacher(windows[:, :-1])
     loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), windows[:, 1:].flatten())
-    np.testing.assert_allclose(dashed["y"], float(loss), rtol=1e-5)
+    assert itself == pytest.approx(float(loss), rel=1e-5)
 
 
 def test_one_position_shows_what_the_model_gives_to_other_characters(drawn):

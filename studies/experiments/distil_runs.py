@@ -17,6 +17,7 @@ from engine.checkpoints import load
 from engine.config import ModelConfig, TrainConfig
 from engine.data import corpora
 from engine.data.corpus import Corpus
+from engine.training.batches import Batches, measure
 from studies.after.distil import distil
 from studies.experiments.command import complete, folder_options, made, read_runs, require_all
 from studies.experiments.ladder_gains import separate
@@ -77,7 +78,8 @@ WAYS = (  # what is read, by which width, and what is learned from
     ("unseen", 64, TEXT),
     ("unseen", 64, 1.0),
 )
-PLANS = tuple(Plan(*way, seed) for seed in SEEDS for way in WAYS)
+ITSELF = Plan("teacher", 0, TEXT, 0)  # no training: the teacher, judged as its students are
+PLANS = (*(Plan(*way, seed) for seed in SEEDS for way in WAYS), ITSELF)
 
 
 def text_of(source: str, corpus: Corpus) -> Corpus:
@@ -88,8 +90,18 @@ def text_of(source: str, corpus: Corpus) -> Corpus:
     return replace(corpus, train=read, validation=corpus.validation[half:])
 
 
+def judged(corpus: Corpus) -> Distilled:
+    """Measures the teacher in the windows by which its students are judged."""
+    text, began = text_of("whole", corpus), time.process_time()
+    batches = Batches(text, STUDENT, TRAINING)
+    loss = measure(load(CHECKPOINTS / TEACHER).model, batches, text.validation, TRAINING.eval_tokens).nats
+    return Distilled(ITSELF, (0,), (loss,), time.process_time() - began, made("distillation"))
+
+
 def trained(plan: Plan, corpus: Corpus | None = None, config: TrainConfig = TRAINING) -> Distilled:
-    """Trains one student."""
+    """Trains one student; of the teacher ITSELF it is the loss alone."""
+    if plan == ITSELF:
+        return judged(corpus or corpora.load(CORPUS))
     text, began = text_of(plan.source, corpus or corpora.load(CORPUS)), time.process_time()
     teacher = load(CHECKPOINTS / TEACHER).model if plan.temperature else None
     model = replace(STUDENT, d_model=plan.width)

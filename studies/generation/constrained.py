@@ -34,13 +34,14 @@ _DAYS = "(0[1-9]|[12][0-9]|3[01])"
 @dataclass(frozen=True)
 class Form:
     """A form that texts have to have: a regular expression, a check that knows nothing of it, and what the
-    model reads before, as a question and with an example.
+    model reads before, as a question and with an example; `truth` is the question's answer, if it has one.
     """
 
     pattern: str
     check: Callable[[str], bool]
     question: str
     example: str
+    truth: str = ""
 
 
 def is_date(text: str) -> bool:
@@ -79,6 +80,7 @@ FORMS = {
         is_date,
         "When did the first people walk on the moon? The date, as year-month-day:\n",
         "When did the Berlin Wall fall? The date, as year-month-day:\n1989-11-09\n\n",
+        "1969-07-20",
     ),
     "json": Form(
         r'\{"name": "[A-Z][a-z]{1,11}( [A-Z][a-z]{1,11})?", "age": [1-9][0-9]?\}',

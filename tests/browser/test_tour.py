@@ -185,6 +185,18 @@ def test_the_course_shows_notes_goes_along_the_menu_and_ends_when_asked(screen, 
     assert not screen.evaluate("document.documentElement.classList.contains('gf-tour-on')")
 
 
+def test_a_fold_that_gets_the_focus_scrolls_the_page_and_not_the_app(screen, app_url):
+    """Folds lie below the bar; the title stays where it is for who goes there by keyboard."""
+    linked(screen, f"{app_url}/tokens?tokens_view=compare&course=ten-minutes&scene=2")
+    at_scene(screen, 2, 10)
+    screen.keyboard.press("Escape")
+    folds = screen.locator('[data-testid="stMain"] summary')
+    folds.last.focus()
+    moved = """() => [document.querySelector('[data-testid="stAppViewContainer"]').scrollTop,
+      document.activeElement.getBoundingClientRect().bottom <= document.querySelector('.gf-tour-bar').getBoundingClientRect().top]"""
+    assert screen.evaluate(moved) == [0, True]
+
+
 @pytest.mark.exhaustive
 def test_on_a_phone_a_scene_scrolls_to_what_it_points_at(tab, app_url):
     """Two of five whose figure lay behind the bar, and one taller than the screen."""

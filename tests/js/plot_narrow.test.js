@@ -54,13 +54,14 @@ test("on a phone names leave the chart's side for a legend, and lines have short
     ],
   })
   const wide = figure()
-  slim(wide, 800)
+  assert.equal(slim(wide, 800), 1)
   assert.deepEqual(wide, figure())
   const phone = figure()
   slim(phone, 360)
   assert.deepEqual([phone.margin, phone.showlegend], [{ r: 10 }, true])
   assert.deepEqual(phone.annotations.map((note) => note.text), ["bigram 2.48", "as it is"])
   const plain = { margin: { r: 160 }, annotations: [{ name: "wide", text: "stays" }] }
-  slim(plain, 360)
+  assert.equal(slim(plain, 360), 1)
   assert.equal(plain.annotations.length, 1)
+  assert.equal(slim({ meta: { narrow: {}, taller: 1.5 } }, 360), 1.5)
 })

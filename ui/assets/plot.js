@@ -146,8 +146,7 @@ function prepared({ message, page, width, height, grown }) {
   const { data, layout } = coloured(message.figure, message.palette, page.dark)
   layout.template = template(page)
   if (drawnInLines(data, layout)) layout.template.layout.annotationdefaults = { bgcolor: `rgba(${rgb(page.background).join(",")},0.85)`, borderpad: 0 }
-  slim(layout, width)
-  const taller = stack(layout, width)
+  const taller = slim(layout, width) * stack(layout, width)
   layout.autosize = !width
   layout.width = width || undefined
   layout.height = height || message.height * taller * grown

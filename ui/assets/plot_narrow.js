@@ -53,14 +53,15 @@ export function stack(layout, width) {
 
 /**
  * What a figure is to be like on a phone, where it says so: `layout.meta.narrow` is laid over the layout, notes called `wide` go,
- * and those called `narrow:…` say what comes after that.
+ * and those called `narrow:…` say what comes after that. Returns by how much higher it should be: `layout.meta.taller`, or 1.
  * @param {Layout} layout changed in place
  * @param {number} width pixels
  */
 export function slim(layout, width) {
   const other = layout.meta?.narrow
-  if (!other || !width || width >= NARROW) return
+  if (!other || !width || width >= NARROW) return 1
   Object.assign(layout, other)
   layout.annotations = (layout.annotations ?? []).filter((/** @type {any} */ note) => note.name !== "wide")
   for (const note of layout.annotations) if (note.name?.startsWith("narrow:")) note.text = note.name.slice("narrow:".length)
+  return layout.meta.taller ?? 1
 }

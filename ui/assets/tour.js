@@ -114,7 +114,8 @@ function pressed(self, event) {
   const answer = by || over || self.ask.hidden || writes(held) ? -1 : chosen(event.key, self.data.question.answers.length)
   if (by && writes(held)) /** @type {HTMLElement} */ (held).blur() // which applies what was written
   if (answer >= 0) show(self, ANSWER, answer)
-  else if (!by || !(over ? led(by) : step(self, by))) return
+  else if (!by) return
+  else if (!(over ? led(by) : step(self, by)) && (over || !event.key.startsWith("Page"))) return // past the ends a clicker scrolls nothing
   document.dispatchEvent(new Event("gf-rest"))
   event.preventDefault()
   event.stopPropagation()

@@ -189,6 +189,9 @@ def recall_by_pair(recalls: Mapping[Rule, Recall]) -> go.Figure:
         margin={"l": 56, "r": 8, "t": 34, "b": 44},
         xaxis=go.axis(TEXT["order"], showgrid=False),
         yaxis=go.axis(TEXT["cosine"], range=[-0.65, 1.08]),
+        annotations=[
+            go.note(TEXT["filled"], 1, 0, xref="paper", yref="paper", xanchor="right", yanchor="bottom")
+        ],
         legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
     )
 

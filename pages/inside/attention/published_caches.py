@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -19,6 +20,7 @@ from ui.text.numbers import gigabytes
 
 TEXT = content.beside(__file__)
 SHADES = {"MHA": "run5", "GQA": "attention", "MQA": "run2", "MLA": "run0"}
+ROOM = 8  # by which the axis begins before the least dot: its number stands there
 WIDTHS = {4: "float32", 2: "16 bits", 1: "8 bits"}  # bytes of a number
 
 
@@ -70,19 +72,32 @@ def figure(title: str, width: int) -> go.Figure:
                 mode="lines+markers+text",
                 line={"color": shade, "width": 4 if each.title == title else 1.5},
                 marker={"size": [16, 11], "symbol": ["circle", "circle-open"], "color": shade},
-                text=[f"<b>{each.way} {sizes[0]:,}</b>", ""],
-                textposition="top left" if each.way == "MHA" else "top right",
+                text=[f"<b>{sizes[0]:,}</b>", ""],
+                textposition="middle left",
                 cliponaxis=False,
                 hovertemplate=TEXT["hover"] + f"<extra>{each.title}</extra>",
             )
         )
-    at = [2**n for n in range(12, 25, 2)]
+    at = [2**n for n in range(10, 25, 2)]
+    least = min(each.bytes_per_token(width) for each in PUBLISHED_CACHES)
+    across = [
+        go.ticks(some, [gigabytes(each) for each in some], title=TEXT["axis"], type="log")
+        | {"range": np.log10([least / room, at[-1]]).tolist()}
+        for some, room in (
+            (at, ROOM),
+            (at[::3], 2.5 * ROOM),
+        )  # on a phone a number is a wider part of the axis
+    ]
+    titles = [each.title for each in PUBLISHED_CACHES]
+    named = [f"{each.title}, <b>{each.way}</b>" for each in PUBLISHED_CACHES]
     return go.figure(
         traces,
-        margin={"l": 130, "r": 24, "t": 16, "b": 44},
+        margin={"l": 160, "r": 12, "t": 40, "b": 44},  # the top: buttons stand there, and no dot
         showlegend=False,
-        xaxis=go.ticks(at, [gigabytes(each) for each in at], title=TEXT["axis"], type="log"),
-        yaxis={"autorange": "reversed", "showgrid": False},
+        xaxis=across[0],
+        yaxis=go.ticks(titles, named, autorange="reversed"),
+        annotations=[go.heading(TEXT["rings"], 0, 1.02, name=f"narrow:{TEXT['rings short']}")],
+        meta={"narrow": {"xaxis": across[1], "margin": {"l": 150, "r": 4, "t": 40, "b": 44}}},
     )
 
 

@@ -76,11 +76,10 @@ def recall_by_step(by_kind: Mapping[Kind, Sequence[RecallRun]]) -> go.Figure:
         for kind, runs in by_kind.items()
         for first, run in zip((True, *[False] * len(runs)), runs, strict=False)
     ]
-    chance = go.rule(y=1 / KEYS, line={"color": colour("quiet"), "width": 1, "dash": "dot"})
     return go.figure(
         traces,
         margin={"l": 56, "r": 8, "t": 34, "b": 44},
-        shapes=[chance],
+        **go.level(TEXT("chance", share=1 / KEYS), 1 / KEYS, font={"size": 13, "color": colour("quiet")}),
         xaxis=go.axis(TEXT["step"], showgrid=False),
         yaxis=go.axis(TEXT["right"], range=[0, 1.03], tickformat=".0%"),
         legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},

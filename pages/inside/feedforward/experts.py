@@ -45,6 +45,11 @@ ROWS, COLUMNS = 6, 20  # characters of the text that are shown for each twin
 SHADES = ("feedforward", "training", "validation", "run1", "run3", "run5", "run4", "quiet")  # of experts
 SHOWN = ("text", "classes")
 PANELS = ((0.0, 0.48), (0.52, 1.0))
+ABOVE, BELOW = (0.56, 0.94), (0.0, 0.42)  # of the figure's height: shares, texts
+PHONE_ABOVE, PHONE_BELOW = (
+    (0.77, 0.94),
+    ((0.38, 0.63), (0.0, 0.28)),
+)  # there the texts stand below one another
 FEW = 0.005  # share of a class: rarer ones are left out
 
 
@@ -166,11 +171,10 @@ def _table(runs: Sequence[ExpertRun], layer: int) -> None:
 
 def twin_panels(twins: Sequence[ExpertRun], layer: int) -> go.Figure:
     """Draws, for each twin, the experts' shares by step as bands, and below the text coloured by expert."""
-    traces, notes = [], []
-    axes: dict[str, object] = {}
+    traces = []
     scale = [[at, colour(SHADES[i])] for i in range(8) for at in (i / 8, (i + 1) / 8)]
-    for n, (run, (left, right)) in enumerate(zip(twins, PANELS, strict=True)):
-        above, below = str(2 * n + 1) if n else "", str(2 * n + 2)
+    for n, run in enumerate(twins):
+        above, below = _axis_numbers(n)
         for expert, shade in enumerate(SHADES):
             traces.append(
                 go.Scatter(
@@ -209,22 +213,44 @@ def twin_panels(twins: Sequence[ExpertRun], layer: int) -> go.Figure:
                 yaxis=f"y{below}",
             )
         )
-        blank = {"showgrid": False, "zeroline": False, "showticklabels": False, "ticks": ""}
-        axes |= {
-            f"xaxis{above}": {"domain": [left, right], "anchor": f"y{above}", "showgrid": False},
-            f"yaxis{above}": {"domain": [0.56, 0.94], "anchor": f"x{above}", "range": [0, 1]}
-            | {"tickformat": ".0%", "showgrid": False, "showticklabels": n == 0},
-            f"xaxis{below}": {"domain": [left, right], "anchor": f"y{below}", **blank},
-            f"yaxis{below}": {"domain": [0, 0.44], "anchor": f"x{below}", "autorange": "reversed", **blank},
-        }
-        notes.append(go.heading(_headed(run.plan.kind), left, 0.945))
     return go.figure(
         traces,
         margin={"l": 44, "r": 8, "t": 30, "b": 8},
-        annotations=notes,
-        **axes,
         legend={"y": 1.02},
+        meta={"narrow": _frame(twins, phone=True), "taller": 1.5},
+        **_frame(twins),
     )
+
+
+def _axis_numbers(twin: int) -> tuple[str, str]:
+    """Returns what ends the names of a twin's axes: of its shares, and of its text."""
+    return str(2 * twin + 1) if twin else "", str(2 * twin + 2)
+
+
+def _frame(twins: Sequence[ExpertRun], phone: bool = False) -> dict[str, object]:
+    """Returns the axes and headings of both twins: side by side, on a phone with one text below the other."""
+    blank = {"showgrid": False, "zeroline": False, "showticklabels": False, "ticks": ""}
+    axes: dict[str, object] = {}
+    notes = []
+    for n, (run, panel) in enumerate(zip(twins, PANELS, strict=True)):
+        above, below = _axis_numbers(n)
+        upper, (low, high) = (PHONE_ABOVE, PHONE_BELOW[n]) if phone else (ABOVE, BELOW)
+        across, twin = (0.0, 1.0) if phone else panel, _headed(run.plan.kind)
+        axes |= {
+            f"xaxis{above}": {"domain": panel, "anchor": f"y{above}", "showgrid": False}
+            | ({"title": {"text": TEXT["step"], "standoff": 2}} if phone else {}),
+            f"yaxis{above}": {"domain": upper, "anchor": f"x{above}", "range": [0, 1]}
+            | {"tickformat": ".0%", "showgrid": False, "showticklabels": n == 0},
+            f"xaxis{below}": {"domain": across, "anchor": f"y{below}", **blank},
+            f"yaxis{below}": {"domain": (low, high), "anchor": f"x{below}", "autorange": "reversed", **blank},
+        }
+        shares, text = (
+            (twin, TEXT("coloured short", twin=twin))
+            if phone
+            else (TEXT("share by step", twin=twin), TEXT("coloured", active=MIXTURE.active_experts))
+        )
+        notes += [go.heading(shares, panel[0], upper[1] + 0.005), go.heading(text, across[0], high)]
+    return {"annotations": notes, **axes}
 
 
 def _headed(kind: str) -> str:
@@ -260,9 +286,16 @@ def class_maps(lifts: Sequence[pd.DataFrame], way: str) -> go.Figure:
             f"xaxis{at}": {"domain": [left, right], "anchor": f"y{at}", "showgrid": False},
             f"yaxis{at}": {"anchor": f"x{at}", "autorange": "reversed", "showticklabels": n == 0},
         }
-        notes.append(go.heading(_headed(way if n else "none"), left, 1.0))
+        twin = _headed(way if n else "none")
+        short = TEXT("chance short", twin=twin)
+        notes.append(go.heading(TEXT("chance", twin=twin), left, 1.0, name=f"narrow:{short}"))
     return go.figure(
-        traces, margin={"l": 76, "r": 8, "t": 30, "b": 40}, showlegend=False, annotations=notes, **axes
+        traces,
+        margin={"l": 76, "r": 8, "t": 30, "b": 40},
+        showlegend=False,
+        annotations=notes,
+        meta={"narrow": {}},
+        **axes,
     )
 
 

@@ -64,7 +64,7 @@ def draw() -> None:
     order = widgets.select(TEXT["order"], orders, ORDER, kind="list", container=c, hint=hint)
     number = widgets.whole(TEXT["number"], 1, COUNT, 1, "bench_question", container=e)
     stored = {run.plan: run.scores for run in stored_runs(shipped)}
-    runs = _trained(stored, d) if trained else _published(stored, d)
+    runs, examples = (_trained(stored, d), 0) if trained else _published(stored, d)
     if runs is None:
         return
     if not runs or Plan(0) not in stored:
@@ -89,23 +89,26 @@ def draw() -> None:
     with right:
         st.markdown(options(runs[0], number - 1, wording, order))
         st.caption(TEXT["ways"])
-    explain.answer(trained_answer(before, runs, wording) if trained else answer(before, wording, order))
+    explain.answer(
+        trained_answer(before, runs, wording) if trained else answer(before, wording, order, examples)
+    )
     explain.measure_it(_more, stored, int(marks["whole"]))
 
 
-def _published(stored: Mapping[Plan, Scores], container: DeltaGenerator) -> tuple[Scores, ...]:
-    """Draws the number of examples; returns the scores with it, none where they are not stored."""
+def _published(stored: Mapping[Plan, Scores], container: DeltaGenerator) -> tuple[tuple[Scores, ...], int]:
+    """Draws the number of examples; returns the scores with it, none where they are not stored, and it."""
     hint = TEXT("examples hint", letters=", ".join(letter for _, letter in EXAMPLES))
     counts = [str(count) for count in range(len(EXAMPLES) + 1)]
-    count = widgets.select(TEXT["examples"], counts, "bench_examples", hint=hint, container=container)
-    return tuple(scores for plan, scores in stored.items() if plan == Plan(int(count)))
+    count = int(widgets.select(TEXT["examples"], counts, "bench_examples", hint=hint, container=container))
+    return tuple(scores for plan, scores in stored.items() if plan == Plan(count)), count
 
 
 def _trained(stored: Mapping[Plan, Scores], container: DeltaGenerator) -> tuple[Scores, ...] | None:
     """Draws the button that trains; returns the scores of the run that was trained here, else of the stored
     ones, that of the seed first; None while it goes on.
     """
-    runs = tuple(scores for plan, scores in stored.items() if plan.seed is not None)
+    seeds = [plan.seed for plan in stored if plan.seed is not None]
+    runs = tuple(stored[Plan(0, seed)] for seed in seeds)
     if model_choice.first_of((REAL_MODEL,)) != REAL_MODEL:
         container.caption(TEXT["not here"])
         return runs
@@ -114,6 +117,8 @@ def _trained(stored: Mapping[Plan, Scores], container: DeltaGenerator) -> tuple[
     key = ("benchmark", REAL_MODEL, recipe)
     if not (train_button(b, "bench", TEXT["train"]) or begun(key)):
         first = recipe.seed % max(1, len(runs))
+        if runs and recipe.seed not in seeds:
+            st.caption(TEXT("not trained", seed=recipe.seed, seeds=len(runs), first=seeds[first]))
         return runs[first:] + runs[:first]
     real = models.model_of(REAL_MODEL, NEWEST, ())
     done = measured(
@@ -122,8 +127,10 @@ def _trained(stored: Mapping[Plan, Scores], container: DeltaGenerator) -> tuple[
     return None if done is None else (done.scores,)
 
 
-def answer(scores: Scores, wording: Wording, order: str) -> str:
-    """Says what the way of marking, the order or the wording does to the mark."""
+def answer(scores: Scores, wording: Wording, order: str, examples: int = 0) -> str:
+    """Says what the way of marking, the order or the wording does to the mark, and where the answers of that
+    many examples stood.
+    """
     now, first = scores.mark("whole", wording), scores.mark("whole")
     if wording != "question":
         return TEXT("worded" if wording == "paraphrase" else "others", now=now, first=first, count=COUNT)
@@ -133,7 +140,12 @@ def answer(scores: Scores, wording: Wording, order: str) -> str:
         return TEXT(spread, low=min(marks), high=max(marks), count=COUNT)
     mark = scores.mark("letter", order=order)
     placed = "unplaced" if LEAST <= mark <= MOST else "placed"
-    return TEXT(placed, order=order, mark=mark, mixed=marks[0], count=COUNT)
+    said = TEXT(placed, order=order, mark=mark, mixed=marks[0], count=COUNT)
+    if placed == "unplaced" or not examples:
+        return said
+    prefers = max(LETTERS, key=lambda letter: scores.mark("letter", order=letter))
+    letters = ", ".join(letter for _, letter in EXAMPLES[:examples])
+    return f"{said} {TEXT('prefers', letter=prefers, examples=examples, letters=letters)}"
 
 
 def trained_answer(before: Scores, runs: Sequence[Scores], wording: Wording) -> str:
@@ -246,17 +258,18 @@ def bars(
             y=rows + 0.2,
             mode="markers",
             marker={"size": 7, "color": colour("quiet"), "line": {"width": 1}},
-            showlegend=False,
+            name=TEXT["one seed"],
+            showlegend=first,
             hovertemplate=f"{TEXT['hover']}<extra>{TEXT['one seed']}</extra>",
         )
-        for marks in each
+        for first, marks in zip((True, *[False] * len(each)), each, strict=False)
         if len(each) > 1
     ]
     band = {"type": "rect", "yref": "paper", "y0": 0, "y1": 1, "x0": LEAST, "x1": MOST, "line": {"width": 0}}
     font = {"color": colour("quiet"), "size": 13}
     return go.figure(
         traces,
-        margin={"l": 150, "r": 12, "t": 58 if trained else 24, "b": 40},
+        margin={"l": 150, "r": 12, "t": 76 if trained else 24, "b": 40},
         showlegend=bool(trained),
         legend={"orientation": "h", "x": 0.5, "xanchor": "center", "y": 1.09, "yanchor": "bottom"},
         xaxis=go.axis(TEXT("axis", count=COUNT), range=[0, COUNT + 0.6], dtick=5),

@@ -13,6 +13,7 @@ from engine.errors import CheckpointError
 from engine.slices import median_curve, seed_median
 from studies.after.distil import DarkKnowledge, dark_knowledge, distil, least_certain, soft_loss
 from studies.experiments.distil_runs import (
+    ITSELF,
     LITTLE,
     STUDENT,
     TEACHER,
@@ -68,7 +69,7 @@ def _training(controls: DeltaGenerator) -> None:
     source, width = chosen.split("-")
     some = [run for run in runs if (run.plan.source, run.plan.width) == (source, int(width))]
     plot(
-        loss_lines(some),
+        loss_lines(some, next(run.losses[-1] for run in runs if run.plan == ITSELF)),
         key="distil_training",
         height=HEIGHT,
         alt=TEXT("alt training", runs="; ".join(_ends(some))),
@@ -97,7 +98,9 @@ def _lasts(runs: Sequence[Distilled], temperature: float) -> list[float]:
 
 
 def _way(temperature: float) -> str:
-    return TEXT["from text"] if temperature == CHARACTERS else TEXT("from teacher", temperature=temperature)
+    if temperature == CHARACTERS:
+        return TEXT["from text"]
+    return TEXT("from teacher" if temperature == 1 else "from softened", temperature=temperature)
 
 
 def answer(runs: Sequence[Distilled], source: str, width: int) -> str:
@@ -180,8 +183,8 @@ def _position(subject: Subject, controls: DeltaGenerator) -> None:
 # Figures ------------------------------------------------------------------------------------------
 
 
-def loss_lines(runs: Sequence[Distilled]) -> go.Figure:
-    """Draws held-out losses by step: a thin line for each seed, thick the median."""
+def loss_lines(runs: Sequence[Distilled], teacher: float) -> go.Figure:
+    """Draws held-out losses by step: a thin line for each seed, thick the median; dashed, the teacher's."""
     traces = []
     for temperature in dict.fromkeys(run.plan.temperature for run in runs):
         some = [run for run in runs if run.plan.temperature == temperature]
@@ -191,6 +194,9 @@ def loss_lines(runs: Sequence[Distilled]) -> go.Figure:
         traces += [go.line(steps, values, shade, width=1, **thin) for values in lines]
         name = _way(temperature)
         traces.append(go.line(steps, median_curve(lines), shade, name, TEXT["hover loss"], width=3))
+    steps = list(runs[0].steps)[1:]
+    name = TEXT("teacher itself", loss=teacher)
+    traces.append(go.line(steps, [teacher] * len(steps), "run5", name, TEXT["hover loss"], dash="dash"))
     return go.figure(
         traces,
         margin={"l": 56, "r": 12, "t": 40, "b": 44},

@@ -50,7 +50,11 @@ TEXT = content.beside(__file__)
 HEIGHT = 330
 WHO = "tool_ran"  # key
 CLEAR = 0.9  # of sums: a model that does at least that well has learned it
-LINES = {"run": ("run0", "solid", 3.0), "nobody": ("validation", "dash", 2.5)}
+LINES: dict[Ran, tuple[str, str]] = {  # colour, dash
+    "run": ("run0", "solid"),
+    "nobody": ("validation", "dash"),
+    "broken": ("run1", "dot"),
+}
 STEPS = recipe(CALLING)[1].steps
 Looks = tuple[ToolEvaluation, ...]
 
@@ -64,7 +68,11 @@ def draw(container: DeltaGenerator) -> None:
     stored = tuple(run.looks for run in stored_runs(shipped))
     guess.ask("unrun", _guess, stored)
     live = trained(
-        ("tool", seed), pressed, partial(learn, seed), TEXT["training"], lambda looks: _by_step(stored, looks)
+        ("tool", seed),
+        pressed,
+        partial(learn, seed),
+        TEXT["training"],
+        lambda looks: _by_step(ran, stored, looks),
     )
     if live is None:
         return
@@ -76,11 +84,11 @@ def draw(container: DeltaGenerator) -> None:
     stream = shown[-1].streams[RAN.index(ran)][number - 1]
     left, right = st.columns([5, 6], gap="small")
     with left:
-        _by_step(stored, live)
+        _by_step(ran, stored, live)
     with right:
         st.code(staircase(stream), language=None)
         st.caption(verdict(stream))
-        st.markdown(_tokens(runs, shown[-1]))
+        st.markdown(_tokens(ran, runs, shown[-1]))
     explain.answer(answer(ran, [run[-1] for run in runs]))
     explain.measure_it(draw_ends, table, stored, live, TEXT("measured", problems=PROBLEMS, steps=STEPS))
 
@@ -116,27 +124,31 @@ def verdict(stream: Stream) -> str:
     return TEXT("text right" if stream.sum == right else "text wrong", how=how, right=right)
 
 
-def _tokens(runs: Sequence[Looks], look: ToolEvaluation) -> str:
-    """Returns the shares right and the tokens of each way as a table."""
-    others = _others()
-    if not others:
-        return ""
-    at_once, aloud = others
-    ends = [run[-1] for run in runs]
-    texts = {ran: look.streams[i][0] for i, ran in enumerate(RAN)}
-    shares = {ran: _range(end.right[i] for end in ends) for i, ran in enumerate(RAN)}
-    return TEXT(
-        "tokens",
-        at_once=at_once.end,
-        aloud=aloud.end,
-        at_once_tokens=_written(at_once.task),
-        aloud_tokens=_written(aloud.task),
-        run=shares["run"],
-        run_tokens=len(texts["run"].by_model),
-        inserted=len(texts["run"].by_harness),
-        nobody=shares["nobody"],
-        nobody_tokens=len(texts["nobody"].by_model),
-    )
+def _tokens(ran: Ran, runs: Sequence[Looks], look: ToolEvaluation) -> str:
+    """Returns the shares right and the tokens of each way as a table; bold, the call that is chosen."""
+    names = (TEXT["row at once"], TEXT["row aloud"])
+    rows = [
+        TEXT("of table", way=name, right=f"{other.end:.0%}", model=_written(other.task), harness=0)
+        for name, other in zip(names, _others(), strict=False)
+    ]
+    for who in _compared(ran):
+        i = RAN.index(who)
+        stream = look.streams[i][0]
+        rows.append(
+            TEXT(
+                "chosen of table" if who == ran else "of table",
+                way=TEXT(f"row {who}", off=OFF),
+                right=_range(run[-1].right[i] for run in runs),
+                model=len(stream.by_model),
+                harness=len(stream.by_harness),
+            )
+        )
+    return "\n".join([TEXT["tokens"], *rows])
+
+
+def _compared(ran: Ran) -> tuple[Ran, Ran]:
+    """Returns what figure and table show: a call that is run, and `ran` or nobody."""
+    return "run", "broken" if ran == "broken" else "nobody"
 
 
 def _range(shares: Iterable[float]) -> str:
@@ -156,7 +168,7 @@ def _written(task: str) -> int:
     return LONG_ADDITIONS[task].length - 1 - LONG_ADDITIONS[task].given
 
 
-def _by_step(stored: Sequence[Looks], live: Looks) -> None:
+def _by_step(ran: Ran, stored: Sequence[Looks], live: Looks) -> None:
     if not (stored or live):
         return
     tables = tables_of(table, stored, live)
@@ -165,7 +177,7 @@ def _by_step(stored: Sequence[Looks], live: Looks) -> None:
         for run in ((live,) if live else stored)
     ]
     plot(
-        by_step(*tables, _others()[1:]),
+        by_step(ran, *tables, _others()[1:]),
         key="tool_by_step",
         height=HEIGHT,
         name="tool-call",
@@ -218,19 +230,19 @@ def _guess(stored: Sequence[Looks]) -> Guess | None:
 
 
 def by_step(
-    stored: Sequence[pd.DataFrame], live: pd.DataFrame | None, others: Sequence[Accuracy]
+    ran: Ran, stored: Sequence[pd.DataFrame], live: pd.DataFrame | None, others: Sequence[Accuracy]
 ) -> go.Figure:
-    """Draws the share of right sums by step and by who runs the call: stored runs as thin lines, thick the
-    live one, or the median of the stored; and the mean of `others`, with a chain of thought.
+    """Draws the share of right sums by step and by who runs the call, `ran` above all: stored runs as thin
+    lines, thick the live one, or the median of the stored; and the mean of `others`, with a chain of thought.
     """
     traces = [
         go.line(each.steps, each.mean, "quiet", TEXT["line aloud"], TEXT["hover"], dash="dash")
         for each in others
     ]
-    for ran, (shade, dash, width) in LINES.items():
-        name = TEXT(f"line {ran}")
-        look = {"shade": shade, "dash": dash, "name": name, "hover": TEXT["hover"]}
-        traces += seed_lines(stored, live, f"right {ran}", width, **look)
+    for who in sorted(_compared(ran), key=lambda who: who == ran):  # what is drawn last is on top
+        shade, dash = LINES[who]
+        look = {"shade": shade, "dash": dash, "name": TEXT(f"line {who}", off=OFF), "hover": TEXT["hover"]}
+        traces += seed_lines(stored, live, f"right {who}", 4 if who == ran else 2, **look)
     return go.figure(
         traces,
         margin={"l": 52, "r": 12, "t": 8, "b": 40},

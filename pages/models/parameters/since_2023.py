@@ -43,14 +43,14 @@ def draw(choice: Choice) -> None:
     shown = {each: TEXT(f"measure {each}") for each in MEASURES}
     measure = widgets.select(TEXT["measure"], shown, MEASURE, container=left, hidden=True)
     titles = {name: card.title for name, card in CARDS.items()}
-    name = widgets.select(TEXT["card"], titles, CARD, kind="list", container=middle, hidden=True)
+    name = widgets.select(TEXT["card"], titles, CARD, kind="list", container=middle)
     tokens = TOKENS
     if measure != "met":
         with right:
             tokens = length_slider(TOKENS)
     card = CARDS[name]
     rows = {each.title: values(each, tokens)[measure] for each in CARDS.values()}
-    rows |= {whole(choice.title): of_ledger(choice, tokens)[measure]}
+    rows |= {TEXT("above", model=whole(choice.title)): of_ledger(choice, tokens)[measure]}
     explain.answer(_answer(card, measure, tokens))
     written = WRITTEN[measure](rows[card.title][1])
     plot(

@@ -64,7 +64,8 @@ def draw(subject: Subject, container: Any) -> None:
     length = min(model.config.context, LENGTH)
     cuts = ways(length, bits)
     sizes = {way: way.size(model.config, length, model.parts) for way in cuts}
-    shown = partial(_draw, sizes, first, allowed, runs if number == STORED else ())
+    title = TEXT["real"] if name == REAL_MODEL else subject.title
+    shown = partial(_draw, title, sizes, first, allowed, runs if number == STORED else ())
     found: Losses | None
     with figure:
         if number == STORED:
@@ -160,6 +161,7 @@ def without_first(latest: float, with_first: float, held: int) -> Guess | None:
 
 
 def _draw(
+    title: str,
     sizes: Mapping[Shrinking, float],
     first: int,
     allowed: float,
@@ -172,7 +174,7 @@ def _draw(
     each = [drawn({way: run[way] for way in found}, first) for run in runs]
     rows = [(kind_of(way), way.bits, way.held, sizes[way], found[way]) for way in costs]
     plot(
-        bytes_against_nats(costs, sizes, allowed, each),
+        bytes_against_nats(costs, sizes, allowed, each, title),
         key="cache_smaller",
         height=350,
         name="smaller-cache",
@@ -182,10 +184,14 @@ def _draw(
 
 
 def bytes_against_nats(
-    costs: Losses, sizes: Mapping[Shrinking, float], allowed: float, each: Sequence[Losses] = ()
+    costs: Losses,
+    sizes: Mapping[Shrinking, float],
+    allowed: float,
+    each: Sequence[Losses],
+    title: str,
 ) -> go.Figure:
-    """Draws what each way costs, nats, by the bytes of its cache; a line for each kind, and thin ones for
-    `each` passage. Both axes are log.
+    """Draws what each way costs, nats, by the bytes of the cache of the model called `title`; a line for each
+    kind, and thin ones for `each` passage. Both axes are log.
     """
     traces = []
     for kind, shade in SHADES.items():
@@ -200,14 +206,17 @@ def bytes_against_nats(
         trace["mode"] = "lines+markers+text"
         trace["text"] = [TEXT(label, bits=way.bits, held=way.held) for way in line]
         trace["customdata"] = [[named(way), gigabytes(sizes[way]), f"{costs[way]:+.3f}"] for way in line]
-        traces.append(trace | {"textposition": "top right", "cliponaxis": False})
+        place = "bottom left" if kind == "heavy" else "top right"  # two lines have the same labels
+        traces.append(trace | {"textposition": place, "cliponaxis": False})
     full = sizes[Shrinking()]
     halves, powers = [full / 2**n for n in range(6)], [FLOOR, 0.01, 0.1, 1, 10]
     return go.figure(
         traces,
         margin={"l": 64, "r": 40, "t": 36, "b": 44},
-        xaxis=go.ticks(halves, [gigabytes(each) for each in halves], title=TEXT["bytes"], type="log"),
-        yaxis=go.ticks(powers, [f"{each:g}" for each in powers], title=TEXT["nats"], type="log"),
+        xaxis=go.ticks(
+            halves, [gigabytes(each) for each in halves], title=TEXT("axis", model=title), type="log"
+        ),
+        yaxis=go.ticks(powers, [f"{each:g}" for each in powers], title=TEXT["cost"], type="log"),
         shapes=go.level("", allowed)["shapes"],
         legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
     )

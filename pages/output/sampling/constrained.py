@@ -40,13 +40,17 @@ def draw(subject: Subject) -> None:
     )
     prompts = {name: TEXT(f"prompt {name}") for name in PROMPTS}
     chosen = widgets.select(TEXT["prompt"], prompts, "grammar_prompt", container=b)
-    st.caption(TEXT("reads" if len(forms) > 1 else "reads alone", prompt=prompt_of(form, chosen)))
+    caption, prompt = st.empty(), prompt_of(form, chosen)
+    caption.caption(TEXT("reads" if len(forms) > 1 else "reads alone", prompt=prompt))
     place = st.container()
     drawn = _drawn(subject, form, chosen)
     if drawn is None:
         return
     number = widgets.slide(TEXT["text"], 1, len(drawn.bound), 1, "grammar_text", container=c) - 1
     shown = drawn.bound[number]
+    if truth := FORMS[form].truth:
+        case = "true" if shown.text == truth else "false"
+        caption.caption(TEXT(f"writes {case}", prompt=prompt, text=shown.text, truth=truth))
     masses = [step.mass for step in shown.steps]
     first = masses.index(min(masses)) + 1
     step = widgets.slide(TEXT["step"], 1, len(masses), first, "grammar_step", container=d)
@@ -141,26 +145,37 @@ def figure(
             x=at, y=[1 - mass for mass in masses], name=TEXT["taken"], marker={"color": colour("quiet", 40)}
         ),
     ]
-    after_and_before = ((TEXT["before"], 1, colour("quiet", 70)), (TEXT["after"], 2, colour("output")))
-    for name, which, shade in after_and_before:
-        side = {"orientation": "h", "xaxis": "x2", "yaxis": "y2", "showlegend": False}
+    for name, which, shade in ((TEXT["before"], 1, "validation"), (TEXT["after"], 2, "output")):
+        side = {"orientation": "h", "xaxis": "x2", "yaxis": "y2", "showlegend": which == 1}
         values = [row[which] for row in rows]
-        bars.append(go.Bar(x=values, y=places, name=name, marker={"color": shade}) | side)
+        bars.append(go.Bar(x=values, y=places, name=name, marker={"color": colour(shade)}) | side)
     for bar in bars:
         bar["hovertemplate"] = TEXT["hover token" if "orientation" in bar else "hover step"]
     bars[0]["offsetgroup"] = bars[1]["offsetgroup"] = "steps"
     bars[1]["base"] = masses
+    steps = token_axis(labels, TEXT["tokens"])
+    tokens = go.axis(TEXT("at step", step=step + 1), anchor="y2", range=[0, 1.02])
+    share = go.axis(TEXT["probability"], range=[0, 1.02])
+    candidates = go.ticks(places, names, autorange="reversed", anchor="x2")
+    below = {  # on a phone: the step below the text
+        "xaxis": steps,
+        "yaxis": share | {"domain": [0.6, 1]},
+        "xaxis2": tokens,
+        "yaxis2": candidates | {"domain": [0, 0.38]},
+    }
+    mark = {"color": colour("quiet"), "dash": "dot", "width": 1.5}
     return go.figure(
         bars,
         barmode="group",
         bargap=0.25,
         margin={"l": 56, "r": 12, "t": 36, "b": 60},
-        xaxis=token_axis(labels, TEXT["tokens"]) | {"domain": [0, 0.6]},
-        yaxis=go.axis(TEXT["probability"], range=[0, 1.02]),
-        xaxis2=go.axis(TEXT("at step", step=step + 1), domain=[0.74, 1], anchor="y2", range=[0, 1.02]),
-        yaxis2=go.ticks(places, names, autorange="reversed", anchor="x2"),
-        shapes=[go.rule(x=step, line={"color": colour("quiet"), "dash": "dot", "width": 1.5})],
+        xaxis=steps | {"domain": [0, 0.6]},
+        yaxis=share,
+        xaxis2=tokens | {"domain": [0.74, 1]},
+        yaxis2=candidates,
+        shapes=[go.rule(x=step, yref="y domain", line=mark)],
         legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
+        meta={"narrow": below, "taller": 1.8},
     )
 
 

@@ -493,6 +493,8 @@ def test_eight_published_caches_are_arithmetic(drawn):
         name: 2 * count for name, count in numbers.items()
     }
     assert [trace["x"][0] for trace in drawn["published_caches"].traces] == table["bytes_per_token"]
+    (low, _), first = drawn["published_caches"].layout["xaxis"]["range"], min(table["bytes_per_token"])
+    assert 10**low == pytest.approx(first / 8), "room for a number left of its dot"
     assert table["way"] == ["MHA", "MHA", "GQA", "GQA", "MQA", "MQA", "MLA", "MLA"]
     assert table["bytes_with_mha"][6] == 2 * 61 * 128 * (128 + 64 + 128)
     assert "DeepSeek-V3 adds 70,272 bytes per token" in unescaped(page)

@@ -320,6 +320,8 @@ def test_experts_says_what_the_busiest_takes_and_draws_the_shares_of_both_twins(
         np.testing.assert_allclose(np.stack([band["y"] for band in eight], 1), run.shares[:, 2], atol=1e-5)
     texts = [trace for trace in traces if trace["type"] == "heatmap"]
     assert len(texts) == 2 and texts[0]["text"] == texts[1]["text"] and texts[0]["text"][0][0] == "?"
+    heads = [note["text"] for note in drawn["experts_text"].layout["annotations"]]
+    assert heads[:2] == ["Not balanced: share by step", "the expert with the larger weight of 2"]
 
 
 def test_experts_compares_characters_with_chance_and_counts_active_parameters():

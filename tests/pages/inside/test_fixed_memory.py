@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.inside.attention.fixed_memory import LENGTHS, costs, guess
 from studies.attention.fixed_memory import RULES, Reading, draw_pairs, held_bytes, recall, written
-from studies.attention.recall_task import HEADS, KINDS
+from studies.attention.recall_task import HEADS, KEYS, KINDS
 from studies.experiments.fixed_memory import SEEDS, shipped
 from tests.pages.helpers import opened, unescaped
 
@@ -70,4 +70,6 @@ def test_the_task_is_the_stored_runs(heads: int, drawn) -> None:
     ends = {kind: median(run.right[-1] for run in runs if run.plan.kind == kind) for kind in KINDS}
     said = unescaped(page)
     assert f"**{ends['hybrid']:.0%}**" in said
+    (line,), (label,) = (drawn["memory_task"].layout[each] for each in ("shapes", "annotations"))
+    assert label["text"] == f"chance, {1 / KEYS:.0%}" and line["y0"] == label["y"] == 1 / KEYS
     assert ("Enough room" in said) == (ends["attention"] - ends["hybrid"] < 0.05)

@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from engine import checkpoints
+from engine.data import corpora
 from engine.data.progress import Progress, Steps, finish
 from engine.data.tokenizers.char import CharTokenizer
 from engine.recording import record
@@ -291,6 +293,25 @@ def test_distillation_says_what_the_stored_students_reached(drawn):
         ends = sorted(float(line["y"][-1]) for line in lines if line["line"]["width"] == 1)
         some = [run for run in runs if (run.plan.source, run.plan.width) == (source, int(width))]
         np.testing.assert_allclose(ends, sorted(run.losses[-1] for run in some))
+    (dashed,) = [line for line in lines if line["line"]["dash"] == "dash"]
+    (itself,) = [run.losses[-1] for run in runs if run.plan == distil_runs.ITSELF]
+    np.testing.assert_allclose(dashed["y"], itself)
+
+
+@pytest.mark.skipif(corpora.shakespeare_path() is None, reason="Tiny Shakespeare is not here")
+def test_the_stored_loss_of_a_teacher_is_its_own_in_windows_of_its_students():
+    (itself,) = [run.losses[-1] for run in distil_runs.shipped() if run.plan == distil_runs.ITSELF]
+    teacher = checkpoints.load(ROOT / "checkpoints" / "shakespeare-modern").model
+    text = corpora.load("shakespeare")
+    half = text.validation[len(text.validation) // 2 :]
+    starts = range(0, len(half) - 64, 64)
+    count = distil_runs.TRAINING.eval_tokens // 64
+    chosen = [starts[int(at)] for at in np.linspace(0, len(starts) - 1, count)]
+    windows = torch.stack([half[at : at + 65] for at in chosen]).long()
+    with torch.inference_mode():
+        logits = teacher(windows[:, :-1])
+    loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), windows[:, 1:].flatten())
+    assert itself == pytest.approx(float(loss), rel=1e-5)
 
 
 def test_one_position_shows_what_the_model_gives_to_other_characters(drawn):

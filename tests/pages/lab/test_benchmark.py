@@ -23,7 +23,7 @@ from studies.after.benchmark_questions import ITEMS
 from studies.after.finetune import FinetuneRecipe
 from studies.experiments import benchmark_runs, tool_runs
 from studies.experiments.benchmark_runs import Plan
-from studies.experiments.tool_runs import RAN, Stream
+from studies.experiments.tool_runs import RAN, Ran, Stream
 from tests.pages import helpers
 from tests.pages.helpers import unescaped as said
 from ui import background_jobs, model_choice, models
@@ -66,6 +66,8 @@ def test_the_order_moves_the_mark_by_letter_alone(drawn: dict[str, Any]) -> None
     mark = scores.mark("letter", order="A")
     assert list(bar["x"]) == [mark, *(scores.mark(way) for way in WAYS[1:])]
     assert f"with every right answer at A the model gets **{mark} of 20**" in said(page)
+    best = max(LETTERS, key=lambda letter: scores.mark("letter", order=letter))
+    assert f"It prefers {best}; the solved examples' answers were B, D." in said(page)
 
 
 def test_paraphrases_have_no_mark_by_letter(drawn: dict[str, Any]) -> None:
@@ -132,6 +134,15 @@ def test_a_training_here_takes_the_place_of_the_stored_ones(
     helpers.clicked(page, "bench_train")
     assert seeds == [7] and "to **17 of 20** (one run)" in said(page)
     assert list(bars(drawn)[1]["x"]) == [5, 17, 17, 17]
+    assert "not trained here" not in said(page, "caption")
+
+
+def test_a_seed_that_is_not_trained_says_that_stored_runs_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_choice, "first_of", lambda names: names[0])
+    page = helpers.opened(ROOM, after_view="benchmark", bench_model="trained", bench_seed="7")
+    assert "Seed 7 is not trained here: press *Train*. Shown are the 3 stored runs" in said(page, "caption")
+    page = helpers.opened(ROOM, after_view="benchmark", bench_model="trained", bench_seed="2")
+    assert "not trained here" not in said(page, "caption")
 
 
 def test_without_smollm2_the_stored_marks_are_shown_and_nothing_trains(
@@ -179,20 +190,38 @@ def test_a_staircase_begins_each_piece_where_the_one_before_ended() -> None:
     assert [column - columns[0] for column in columns] == [0, 4, 9, 12]
 
 
+def values_by_name(traces: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    """Returns the values of traces by their name."""
+    return {each["name"]: [t["y"] for t in traces if t["name"] == each["name"]] for each in traces}
+
+
 def test_shares_and_tokens_are_the_stored_runs(drawn: dict[str, Any]) -> None:
-    page = helpers.opened(ROOM, after_view="aloud", aloud_mode="tool", **helpers.FOLDS)
     runs = tool_runs.shipped()
     by_name = {}
-    for trace in drawn["tool_by_step"].traces:
-        by_name.setdefault(trace["name"], []).append(list(trace["y"]))
-    for ran in ("run", "nobody"):
+    for ran in ("broken", "run"):
+        page = helpers.opened(ROOM, after_view="aloud", aloud_mode="tool", tool_ran=ran, **helpers.FOLDS)
+        by_name |= values_by_name(drawn["tool_by_step"].traces)
+    for ran in RAN:
         each = [[look.right[RAN.index(ran)] for look in run.looks] for run in runs]
-        *thin, thick = by_name[tool_call.TEXT(f"line {ran}")]
+        *thin, thick = by_name[tool_call.TEXT(f"line {ran}", off=tool_runs.OFF)]
         np.testing.assert_allclose(thin, each, atol=1e-6)
         np.testing.assert_allclose(thick, np.median(each, 0), atol=1e-6)
     stream = runs[0].looks[-1].streams[0][0]
-    assert f"| Call, run | 100% | {len(stream.by_model)} | {len(stream.by_harness)} |" in said(page)
+    row = f"| **Call, run** | **100%** | **{len(stream.by_model)}** | **{len(stream.by_harness)}** |"
+    assert row in said(page)
     assert "| At once | 0% | 7 | 0 |" in said(page) and "| Chain of thought | 100% | 19 | 0 |" in said(page)
+
+
+@pytest.mark.parametrize("ran", RAN)
+def test_figure_and_table_follow_who_runs_the_call(drawn: dict[str, Any], ran: Ran) -> None:
+    page = helpers.opened(ROOM, after_view="aloud", aloud_mode="tool", tool_ran=ran)
+    wide = {trace["name"] for trace in drawn["tool_by_step"].traces if trace["line"]["width"] > 3}
+    assert wide == {tool_call.TEXT(f"line {ran}", off=tool_runs.OFF)}
+    (row,) = [line for line in said(page).split("\n") if line.startswith("| **")]
+    right = [run.looks[-1].right[RAN.index(ran)] for run in tool_runs.shipped()]
+    way, share = row.replace("*", "").strip("| ").split(" | ")[:2]
+    assert way == tool_call.TEXT(f"row {ran}", off=tool_runs.OFF)
+    assert share == "0%" if ran == "broken" else share.endswith(f"{max(right):.0%}")
 
 
 def test_a_claim_about_calls_is_the_range_of_all_runs() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from statistics import fmean
 from types import SimpleNamespace
 from typing import Any
@@ -49,6 +50,18 @@ def test_the_bars_are_the_masses_of_the_text_that_is_shown(prompt: str, text: in
     assert f"every text is valid, without it {free:.0%}" in said(page)
     assert f"log probability of −{cost:.1f} nats" in said(page)
     assert f"{expected.expected:.1%}" in said(page)
+
+
+def test_a_valid_date_is_called_false_unless_it_is_the_day(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert FORMS["date"].check(FORMS["date"].truth) and not FORMS["speaker"].truth
+    page = opened()
+    text = page.slider(key="grammar_text").value
+    known = shipped()
+    ids = known.tokenizer.encode(FORMS["speaker"].question)
+    written = finish(drawing(known.model, known.tokenizer, ids, "speaker", view.COUNT)).bound[text - 1].text
+    for truth, says in ((written, "valid, and true"), ("KING:", "valid, but it was KING:")):
+        monkeypatch.setitem(FORMS, "speaker", replace(FORMS["speaker"], truth=truth))
+        assert says in helpers.unescaped(opened(), "caption")
 
 
 def test_the_claim_counts_what_did_not_end() -> None:

@@ -15,7 +15,7 @@ from engine.errors import CheckpointError
 from engine.recording import record
 from pages.inside.residual import wirings as highway
 from studies.residual import stream as stream
-from studies.residual.attribution import attribute
+from studies.residual.attribution import attribute, pushes
 from studies.residual.gradient_by_depth import Plan, averaged, measure
 from studies.residual.lens import logit_lens, settling
 from tests.engine.helpers import loud, tiny
@@ -126,13 +126,14 @@ def test_who_pushed_is_each_writers_product_with_the_direction(drawn):
     expected |= {f"attn bias {i}": found.attention_bias[i] for i in range(3)}
     table = drawn["residual_parts"].table
     assert dict(zip(table["writer"], table["contribution"], strict=True)) == pytest.approx(expected, abs=1e-5)
-    most, least = (choose(expected, key=expected.__getitem__) for choose in (max, min))
-    down = f"{least}{FULL_NAMES.get(least, '').removesuffix(',')}: {minus(f'{expected[least]:+.2f}')}."
+    told = pushes(MODEL.config, found)
+    most, least = told.most.label, told.least.label
     assert not lacking(
         said(page),
         f"For “d” after “{TEXT[: at + 1]}”, **{most}**{FULL_NAMES.get(most, '')} contributes most:",
-        f" **{minus(f'{expected[most]:+.2f}')}** to a logit of {minus(f'{found.logit:.2f}')}.",
-        f"largest negative contribution is {down}",
+        f" **{minus(f'{told.most.value:+.2f}')}** to a logit of {minus(f'{found.logit:.2f}')}.",
+        f"largest negative contribution is {least}{FULL_NAMES.get(least, '').removesuffix(',')}:",
+        f": {minus(f'{told.least.value:+.2f}')}.",
         f"frozen at {found.scale:.3f}",
     )
     for versus, other in (("mean of all", RECORDING.logits[at].mean()), ("c", RECORDING.logits[at, 2])):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -23,7 +22,7 @@ from tests.pages.inside.models import shipped
 from tests.pages.real_model import REAL, carried
 from tests.pages.stage import StageManager
 from tests.pages.start.training import begun
-from ui import memo, session
+from ui import memo
 
 pytestmark = pytest.mark.usefixtures("manager")
 TINY = ModelConfig(vocab_size=90, context=16, d_model=16, n_layers=1, n_heads=2)
@@ -89,13 +88,6 @@ def test_a_seed_of_the_address_names_the_passage_and_another_follows() -> None:
     assert helpers.in_address(page, "you_seed") == "8"
     page.query_params["you_part"] = "reader"
     assert helpers.sent(opened(you_seed="8"), "guessing")["ids"] != first["ids"]
-
-
-@pytest.fixture
-def rooms(monkeypatch: pytest.MonkeyPatch) -> Iterator[Rooms]:
-    made = Rooms()
-    monkeypatch.setattr(session, "rooms", lambda: made)
-    yield made
 
 
 def votes(rooms: Rooms, choices: str) -> None:

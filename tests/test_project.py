@@ -130,6 +130,7 @@ FORBIDDEN = {
     "use_container_" + "width": "Streamlit 1.67 calls it width='stretch'",
     "components." + "v1": "components are st.components.v2",
     "torch." + "load(": "checkpoints are safetensors",
+    "torch." + "save(": "checkpoints are safetensors",
     "import " + "pickle": "checkpoints are safetensors",
     "/wo" + "rk/": "a path of one machine",
 }
@@ -148,7 +149,8 @@ def test_what_has_no_place_in_the_source() -> None:
 def test_nothing_large_or_private_is_tracked() -> None:
     for path in _tracked():
         assert path.stat().st_size < 8 * 2**20, f"{path} is too large to be tracked"
-        assert path.name != "tinyshakespeare.txt" and path.suffix not in {".pt", ".pth", ".pkl", ".log"}, path
+        assert path.suffix not in {".pt", ".pth", ".pkl", ".log", ".pem", ".key"}, path
+        assert not path.name.startswith((".env", "secrets.toml", "tinyshakespeare.txt")), path
 
 
 def test_modules_are_short() -> None:

@@ -21,6 +21,7 @@ from streamlit.components.v2 import manifest_scanner
 
 from engine.data import corpora
 from engine.errors import CorpusError
+from runs.rooms import Rooms
 from tests.pages import helpers
 from tests.pages.stage import StageManager
 from ui import background_jobs, explain, memo, page_frame, session
@@ -117,6 +118,14 @@ def manager(monkeypatch: pytest.MonkeyPatch) -> StageManager:
     torch.set_num_threads(1)  # as the server's does: tiny operations would wait for a second thread
     monkeypatch.setattr(session, "manager", lambda: stage)
     return stage
+
+
+@pytest.fixture
+def rooms(monkeypatch: pytest.MonkeyPatch) -> Rooms:
+    """The rooms of a server, of which there are none at first."""
+    made = Rooms()
+    monkeypatch.setattr(session, "rooms", lambda: made)
+    return made
 
 
 @pytest.fixture

@@ -93,6 +93,7 @@ class StageManager:
         self.asked: list[tuple[Any, ...]] = []
         self.status: Any = "running"
         self.refuse = ""
+        self.scale: Callable[[int], float] = lambda step: 1.0  # of a model's weights: large once it diverged
 
     def start(self, spec: RunSpec, owner: str) -> str:
         if self.refuse:
@@ -153,6 +154,8 @@ class StageManager:
         spec = self.views[run].spec
         config = spec.model
         model = build(config, seed=step or 0).requires_grad_(False).eval()
+        for parameter in model.parameters():
+            parameter.mul_(self.scale(step or 0))
         return Checkpoint(
             model,
             model.config,

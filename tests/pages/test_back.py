@@ -32,8 +32,8 @@ PAIRS = {
         "shapes?shapes_view=pass&shapes_step=9&model=shakespeare-modern",
     ),
     "letters of another sentence": (
-        "families?families_view=overview&families_show=live&live_text=a%20dog&live_clicked=2",
-        "families?families_view=overview&families_show=live",
+        "families?families_view=three&families_show=live&live_text=a%20dog&live_clicked=2",
+        "families?families_view=three&families_show=live",
     ),
     "how much of an example is left to the reader": (
         "shapes?shapes_view=hand&hand=true&shapes_hand_fill=row&shapes_q=1,2,0,1",

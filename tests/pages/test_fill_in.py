@@ -195,12 +195,6 @@ def test_new_numbers_change_the_boxes_of_two_heads_and_the_seed_of_others(
     assert examples[-1].digest == bpe.two_merges(9999).digest
 
 
-@pytest.mark.parametrize("level", ["<script>", "nothing", "ROW", "9" * 300, ""])
-def test_a_forged_level_leaves_nothing_to_the_reader(level: str) -> None:
-    page = visited("two heads", shapes_hand_fill=level)
-    assert not boxes(page, "shapes_hand") and VIEWS["two heads"].whole(page)
-
-
 @pytest.mark.parametrize("seed", ["-1", "10000", "1e9", "<b>", "9" * 300])
 def test_a_forged_seed_is_none(seed: str, examples: list[WorkedExample]) -> None:
     visited("BPE", "all", bpe_seed=seed)

@@ -56,13 +56,14 @@ PLACES = {
     "unrun": "lab/after?after_view=aloud&aloud_mode=tool",
     "placed": "lab/after?after_view=benchmark",
     "mistake": "lab/faults?bugs_view=cost",
+    "nudge": f"inside/shapes?shapes_view=backward&shapes_back=weight&model={FIRST_MODEL}",
+    "overshoots": f"inside/shapes?shapes_view=backward&shapes_back=step&model={FIRST_MODEL}",
 }
 SEEN = re.compile(
     r"\b(now|[Ss]ee|[Ll]ook|[Pp]ress|[Cc]ompare|Measure it|[Ss]how|Train it)\b"
 )  # what to look at
 ELSEWHERE = {
     "dropout": "inside/feedforward?feedforward_view=dropout&dropout_shown=training",
-    "nudge": f"inside/shapes?shapes_view=backward&shapes_back=weight&model={FIRST_MODEL}",
     "exchanged": "lab/after?after_view=context&context_learner=words",
 }
 SMALL = {"head": {"model": "timelapse"}}  # a model that is quick to measure

@@ -10,6 +10,7 @@ import torch
 from studies.weights.pretrained import sources
 from tests.engine.cases import for_each
 from tests.pages.helpers import FOLDS, opened, unescaped
+from tests.pages.rooms import views
 from tests.studies.pretrained import odd
 from tests.studies.pretrained.vocabularies import trained, wordpiece
 
@@ -73,7 +74,7 @@ def models(made: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 OUTPUT = [
     *(("output/generation", "generation_view", view) for view in ("tokens", "beam", "cache")),
     *(("output/sampling", "sampling_view", view) for view in ("stages", "temperatures", "likelihood")),
-    *(("input/embeddings", "embeddings_view", view) for view in ("lookup", "map")),
+    *(("input/embeddings", "embed_view", view) for view in ("lookup", "map")),
     ("inside/residual", "residual_view", "lens"),
     ("inside/circuits", "circuits_view", "fact"),
     ("models/reference", "reference_view", "export"),
@@ -119,7 +120,7 @@ def test_what_becomes_the_unknown_token_is_said(name: str, text: str, says: str 
 
 @for_each("room, view, name", CASES, fast=5)
 def test_a_view_draws_or_says_why_not(room: str, view: str, name: str) -> None:
-    key = f"{room.rpartition('/')[2]}_view"
+    key, _ = views(room.rpartition("/")[2])
     page = opened(room, model=f"pretrained-{name}", **{key: view})
     assert not page.error
     assert page.selectbox(key="subject_model").value == f"pretrained-{name}"

@@ -1,23 +1,14 @@
 """What a phone sees that follows a room's code: one question and its answers, and a sentence where there is none."""
 
-from collections.abc import Iterator
-
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.stage.room import room as phone
 from runs.rooms import Question, Rooms
 from tests.pages import helpers
-from ui import session, widgets
+from ui import widgets
 
 ANSWERS = ["the future", "the *past*", "nothing"]
-
-
-@pytest.fixture
-def rooms(monkeypatch: pytest.MonkeyPatch) -> Iterator[Rooms]:
-    made = Rooms()
-    monkeypatch.setattr(session, "rooms", lambda: made)
-    yield made
 
 
 def opened(room: str | None, owner: str = "a") -> AppTest:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.engine.conftest import one_thread as one_thread
 from tests.runs.puppets import Puppet
-from tests.runs.running import Make, managers
+from tests.runs.running import Clock, Make, managers
 
 
 @pytest.fixture
@@ -20,6 +20,11 @@ def puppets(monkeypatch: pytest.MonkeyPatch) -> type[Puppet]:
     monkeypatch.setattr("runs.processes.Worker", Puppet)
     monkeypatch.setattr("runs.scheduler.TICK", 3600.0)
     return Puppet
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
 
 
 @pytest.fixture

@@ -9,15 +9,10 @@ import pytest
 
 from runs.quizzes import FIRST, MAX_QUIZZES, MAX_SECONDS, MAX_SENT, SECOND, Quiz, Quizzes
 from runs.room_table import MAX_VOTERS, RoomError
-from tests.runs.running import HERE, THERE, Asker, Clock
+from tests.runs.running import Clock
 
 SIZES = ((4, 3), (4, 3))  # two questions, of four options and of three
 HOUR = 3600
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
 
 
 @pytest.fixture
@@ -157,25 +152,6 @@ def test_floods_end_at_the_limits(quizzes: Quizzes) -> None:
     assert quizzes.start("lecturer", 2, SIZES).seed == 2, "who has a room gets another in its stead"
 
 
-def test_one_address_answers_as_often_as_a_hall_and_no_more(clock: Clock) -> None:
-    asker = Asker()
-    quizzes = Quizzes(clock, asker, rooms_each=1, answers_each=3)
-    quiz = opened(quizzes)
-    with pytest.raises(RoomError, match="Your network has 1 rooms open"):
-        quizzes.start("student", 1, SIZES)
-    for person in range(3):
-        quizzes.answer(quiz.room, str(person), FIRST, [0, 0])
-    with pytest.raises(RoomError, match="3 people on your network have answered, the limit for one form"):
-        quizzes.answer(quiz.room, "one more", FIRST, [0, 0])
-    quizzes.answer(quiz.room, "2", FIRST, [1, 0])  # a mind may be changed
-    asker.address = THERE
-    assert quizzes.answer(quiz.room, "another hall", FIRST, [1, 1]).counts[FIRST].people == 4
-    asker.address = HERE
-    quizzes.hand_out("lecturer", SECOND)
-    assert quizzes.answer(quiz.room, "one more", SECOND, [0, 0]).counts[SECOND].people == 1
-    assert HERE not in repr(quizzes._rooms), "no address is kept in the clear"
-
-
 def test_a_room_waits_through_a_lecture_and_is_forgotten_after_a_day(quizzes: Quizzes, clock: Clock) -> None:
     quiz = opened(quizzes)
     quizzes.answer(quiz.room, "a", FIRST, [1, 1])
@@ -188,16 +164,6 @@ def test_a_room_waits_through_a_lecture_and_is_forgotten_after_a_day(quizzes: Qu
     with pytest.raises(RoomError, match="no such room"):
         quizzes.look(quiz.room)
     assert 4 * HOUR < MAX_SECONDS <= 24 * HOUR
-
-
-def test_a_room_that_was_ended_is_gone(quizzes: Quizzes) -> None:
-    quiz = opened(quizzes)
-    quizzes.end("somebody else")
-    assert quizzes.look(quiz.room)
-    quizzes.end("lecturer")
-    assert quizzes.mine("lecturer") is None
-    with pytest.raises(RoomError, match="no such room"):
-        quizzes.answers(quiz.room, "a")
 
 
 def test_many_phones_at_once(quizzes: Quizzes) -> None:

@@ -15,11 +15,6 @@ THREE = ["the future", "the past", "nothing"]
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
 def found(clock: Clock) -> Rooms:
     return Rooms(clock)
 
@@ -49,6 +44,8 @@ def test_what_is_closed_counts_no_more_and_the_next_question_starts_at_nothing(f
     assert found.choice(asked.room, "a") is None
     with pytest.raises(RoomError, match="has changed"):  # a phone that still shows the first
         found.choose(asked.room, "a", 1, 0)
+    found.end("somebody else")
+    assert found.look(asked.room)
     found.end("lecturer")
     with pytest.raises(RoomError, match="no such room"):
         found.look(asked.room)

@@ -58,7 +58,9 @@ def test_curves_against_each_axis(along: race_table.Along, each: float | None) -
     some = (1, 10, 20, 30, 40)
     assert bits.at.tolist() == pytest.approx([each * n for n in some])
     assert bits.losses.tolist() == pytest.approx([(2 + 2 / n) / math.log(2) for n in some])
-    assert bits.end.tolist() == pytest.approx([2.1 / math.log(2)])
+    assert [*bits.looked, *bits.end] == pytest.approx([4.2 / math.log(2), 2.1 / math.log(2)])
+    midway = replace(view.history, evaluations=(Evaluation(20, 2.0, 2.9, 0.4, False),))
+    assert race_table.run_curves(replace(view, history=midway), along).looked_at == pytest.approx([20 * each])
     # where the clock is the budget: 40 steps in 0.8 of 2 s are 100 at this pace, whatever the limit of steps says
     timed = view_of(
         RunSpec(TWO, replace(TRAIN, steps=5_000, seconds=2.0), "python", name="a"), "a", "running"

@@ -48,9 +48,8 @@ def script(page):  # type: ignore[no-untyped-def]
     show(page)
 
 
-def opened(*views: View, model: str = "", **query: str) -> AppTest:
-    shown = Page("A title", "view", views, **({"model": model} if model else {}))
-    return helpers.opened(script, None, shown, **query)
+def opened(*views: View, **query: str) -> AppTest:
+    return helpers.opened(script, None, Page("A title", "view", views), **query)
 
 
 def said(page: AppTest) -> list[str]:
@@ -190,10 +189,6 @@ def told_model(*subject: Any) -> None:
     st.markdown(f"drawn of {subject[0].key[0]}")
 
 
-def linked(*views: View, **query: str) -> AppTest:
-    return helpers.opened(script, None, Page("A title", "view", views), **query)
-
-
 def offers(page: AppTest) -> list[str]:
     return [str(button.key) for button in page.button if str(button.key).startswith("look_into_")]
 
@@ -206,12 +201,12 @@ POINTS = (
 
 
 def test_a_view_opens_with_the_model_that_shows_its_point_and_offers_the_visitors_own() -> None:
-    page = linked(*POINTS, model=PLAIN)
+    page = opened(*POINTS, model=PLAIN)
     page.selectbox(key="subject_model").select("untrained-fast").run()
     page.get_by_key("view").set_value("best").run()
     assert f"drawn of {LOOKED}" in said(page), "the first that is here"
     assert (in_address(page, "model"), in_address(page, "yours")) == (LOOKED, "untrained-fast")
-    again = linked(*POINTS, view="best", model=LOOKED, yours="untrained-fast")
+    again = opened(*POINTS, view="best", model=LOOKED, yours="untrained-fast")
     own = "look_into_untrained-fast"
     for shown in (again, page):  # a reload of the address shows, and does, the same
         shown.button(key=own).click().run()
@@ -224,7 +219,7 @@ def test_a_view_opens_with_the_model_that_shows_its_point_and_offers_the_visitor
 
 
 def test_the_visitors_model_comes_back_and_one_of_the_best_stays() -> None:
-    page = linked(*POINTS, model="untrained-fast")
+    page = opened(*POINTS, model="untrained-fast")
     for view, shown in (("good", PLAIN), ("any", "untrained-fast"), ("best", LOOKED)):
         page.get_by_key("view").set_value(view).run()
         assert f"drawn of {shown}" in said(page)
@@ -233,13 +228,13 @@ def test_the_visitors_model_comes_back_and_one_of_the_best_stays() -> None:
     page.selectbox(key="subject_model").select(LOOKED).run()
     page.get_by_key("view").set_value("good").run()
     assert f"drawn of {LOOKED}" in said(page) and not offers(page)
-    named = linked(*POINTS, view="best", model="untrained-fast")
+    named = opened(*POINTS, view="best", model="untrained-fast")
     assert "drawn of untrained-fast" in said(named), "a link shows what it names"
 
 
 def test_a_model_that_a_view_does_not_take_gets_a_sentence_and_one_click_to_one_that_it_takes() -> None:
     need = model_needs.Need(lambda subject: subject.key[0] == PLAIN, "It lacks something.")
-    page = linked(View("v", text_of("View", "Why?", **WORDS), told_model, takes=(need,)), model=LOOKED)
+    page = opened(View("v", text_of("View", "Why?", **WORDS), told_model, takes=(need,)), model=LOOKED)
     page.selectbox(key="subject_model").select(LOOKED).run()
     assert [info.value for info in page.info] == ["It lacks something."] and page.header[0].value == "Why?"
     assert not any("drawn of" in text or "What you see" in text for text in said(page))

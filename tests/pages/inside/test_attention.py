@@ -21,7 +21,7 @@ from engine.model import build
 from engine.recording import Recording, record
 from pages.inside.attention import head_pairs, heads
 from studies.attention.ablation import Switches, compare
-from studies.attention.head_patterns import two_numbers
+from studies.attention.head_patterns import extremes, two_numbers
 from studies.attention.heads import head_numbers
 from studies.attention.scaling import scaling
 from studies.attention.single_head import head_stages
@@ -30,7 +30,7 @@ from studies.tasks.ladder import self_term
 from studies.tasks.rungs import LADDER
 from tests.engine.helpers import loud, tiny
 from tests.pages.conftest import Drawn
-from tests.pages.helpers import FOLDS, chosen, opened, said, unescaped
+from tests.pages.helpers import FOLDS, chosen, lacking, opened, said, unescaped
 from tests.pages.inside.models import of_letters, only_this, shipped
 from tests.pages.stage import StageManager
 from ui import widgets
@@ -75,9 +75,9 @@ def model(monkeypatch: pytest.MonkeyPatch, manager: StageManager) -> None:
     only_this(monkeypatch, of_letters(MODEL), "numbers")
 
 
-def attention(view: str, **query: str) -> AppTest:
+def attention(view: str, text: str = TEXT, **query: Any) -> AppTest:
     where = {"attention_layer": str(LAYER), "attention_head": str(HEAD)}
-    return opened(PAGE, attention_view=view, text=TEXT, **FOLDS, **where, **query)
+    return opened(PAGE, attention_view=view, text=text, **FOLDS, **where, **query)
 
 
 def seen(values: np.ndarray) -> np.ndarray:
@@ -234,17 +234,14 @@ def test_numbers_are_those_of_the_patterns(drawn):
     at = (table["layer"] == 1) & (table["head"] == 2)
     assert table[at]["distance"].item() == pytest.approx(expected["Distance"][1, 2])
     assert table[at]["first"].item() == pytest.approx(expected["First token"][1, 2])
-    told = said(page)
-    even = expected["Relative entropy"]
-    layer, head = divmod(int(even.argmax()), 4)
-    assert f"**Head {layer}.{head}** attends most uniformly ({even.max():.0%}" in told
-    layer, head = divmod(int(expected["Relative entropy"].argmin()), 4)
-    nats = expected["Entropy"][layer, head]
-    decided = f"**Head {layer}.{head}** is the most focused ({expected['Relative entropy'].min():.0%};"
-    assert f"{decided} {nats:.2f} nats)" in told
-    far = expected["Distance"]
-    layer, head = divmod(int(far.argmax()), 4)
-    assert f"**Head {layer}.{head}** attends farthest back: {far.max():.1f} tokens" in told
+    ends = extremes(found)
+    even, sharp, far = ends.even, ends.decided, ends.farthest
+    assert not lacking(
+        said(page),
+        f"**Head {even.layer}.{even.head}** attends most uniformly ({even.value:.0%}",
+        f"**Head {sharp.layer}.{sharp.head}** is the most focused ({sharp.value:.0%}; {ends.nats:.2f} nats)",
+        f"**Head {far.layer}.{far.head}** attends farthest back: {far.value:.1f} tokens",
+    )
 
 
 def test_two_numbers_of_each_head_are_a_point(drawn):
@@ -341,11 +338,6 @@ def test_shared_keys_counts_the_cache(drawn):
     assert "saves **66.7%** of the cache: 12 query heads" in said(page)
 
 
-def told_by(view: str, text: str = TEXT, **query: Any) -> str:
-    where = {"attention_layer": str(LAYER), "attention_head": str(HEAD)} | query
-    return unescaped(opened(PAGE, attention_view=view, text=text, **where))
-
-
 def probabilities(logits: Any) -> np.ndarray:
     return torch.softmax(torch.as_tensor(np.array(logits)).double(), -1).numpy()
 
@@ -360,7 +352,7 @@ def test_heads_says_how_many_do_what_and_what_the_chosen_one_does(monkeypatch):
     trained = shipped()
     only_this(monkeypatch, trained, "trained")
     line = "First Citizen:\nBefore we proceed any further, hear me speak.\n"
-    text = told_by("heads", text=line)
+    text = unescaped(attention("heads", text=line))
     counted = Counter(habit for habit in sent["habits"] if habit)
     sentence = text[text.index("Of 16 heads, ") :].split(" | ")[0]
     assert len(counted) == 6 and sum(counted.values()) == 16
@@ -372,7 +364,9 @@ def test_heads_says_how_many_do_what_and_what_the_chosen_one_does(monkeypatch):
 
 def test_switches_names_what_is_off_and_what_it_costs():
     place = 4
-    text = told_by("switches", attention_off=["1.3"], attention_mask="false", attention_at=str(place))
+    text = unescaped(
+        attention("switches", attention_off=["1.3"], attention_mask="false", attention_at=str(place))
+    )
     found = compare(MODEL, RECORDING, Switches(mask=False, heads_off=((1, 3),)))
     before, after = (probabilities(one["logits"]) for one in (RECORDING, found.after))
     shown = [letter.replace(" ", "␣") for letter in "abcdefghij "]
@@ -397,15 +391,13 @@ def test_without_the_stored_trainings_the_mask_says_so(monkeypatch: pytest.Monke
 
 
 def test_the_mask_is_shown_on_and_off_and_what_a_training_makes_of_it(drawn: dict[str, Drawn]):
-    text = told_by("mask", attention_mask_step="50", measure="true")
+    text = unescaped(attention("mask", attention_mask_step="50"))
     blind = build(replace(MODEL.config, causal=False)).eval()
     blind.load_state_dict(MODEL.state_dict())
     free = record(blind, IDS)
     without = free[f"blocks.{LAYER}.pattern"][HEAD].astype(float)
     on, off = (drawn[f"attention_mask_{kind}"] for kind in ("on", "off"))
-    later = np.triu(np.ones((8, 8), dtype=bool), 1)
-    shown = np.array([[math.nan if v is None else v for v in row] for row in on.traces[0]["z"]], float)
-    np.testing.assert_allclose(shown, np.where(later, np.nan, PATTERNS[LAYER, HEAD]), rtol=1e-6)
+    np.testing.assert_allclose(heat(drawn, "attention_mask_on"), seen(PATTERNS[LAYER, HEAD]), rtol=1e-6)
     np.testing.assert_allclose(off.traces[0]["z"], without, rtol=1e-4, atol=1e-6)
     assert on.layout["plot_bgcolor"] != on.traces[0]["colorscale"][0][1], "masked is not the colour of zero"
     future = np.mean([without[i, i + 1 :].sum() for i in range(7)])
@@ -431,7 +423,7 @@ def test_the_self_term_is_the_engines(shown: str, drawn: dict[str, Drawn]) -> No
     ids = [sorted(set(letters)).index(letter) for letter in letters]
     raw, apart = (self_term(kind, 64, ids, 2) for kind in ("similarity", "two-matrices"))
     query = {"attention_width": "64", "attention_self_seed": "2", "attention_self_shown": shown}
-    text = told_by("scores", attention_scores="self", measure="true", **query)
+    text = unescaped(attention("scores", attention_scores="self", **query))
     assert f"favours the token itself: **{raw.self_weight:.0%}** of its weight" in text
     assert f"itself is **{raw.self_score:.1f}** and with others about {raw.other_score:.1f}." in text
     assert f"Separate W_Q and W_K remove that bias: **{apart.self_weight:.0%}**." in text
@@ -457,22 +449,13 @@ def test_the_self_term_is_the_engines(shown: str, drawn: dict[str, Drawn]) -> No
     assert {square["zmin"] for square in squares} == {-squares[0]["zmax"] if shown == "scores" else 0}
 
 
-@pytest.mark.parametrize(
-    ("query", "wanted"),
-    [
-        # LLaMA-2 70B: 80 layers, 8 of 64 heads have keys, of 128 numbers: 2 x 80 x 8 x 128 numbers a token
-        (
-            {"attention_bytes": "16 bits"},
-            "the KV cache takes **320 KB per token**.",
-        ),
-        # GPT-2 small: 2 x 12 x 12 x 64 numbers
-        ({"attention_sizes": "GPT-2 small"}, "takes **36 KB per token**."),
-        # LLaMA-2 7B: 2 x 32 x 32 x 128 numbers, one byte each
-        ({"attention_sizes": "LLaMA-2 7B", "attention_bytes": "8 bits"}, "takes **256 KB per token**."),
-    ],
-)
-def test_sharing_says_what_is_kept_and_saved(query: dict[str, str], wanted: str):
-    assert wanted in told_by("shared-keys", **query)
+def test_sharing_says_what_a_token_takes_in_the_cache():
+    page = attention("shared-keys", attention_bytes="16 bits")
+    # LLaMA-2 70B: 80 layers, 8 of 64 heads have keys, of 128 numbers: 2 x 80 x 8 x 128 numbers a token
+    assert "the KV cache takes **320 KB per token**." in unescaped(page)
+    chosen(page, "attention_sizes", "LLaMA-2 7B")  # 2 x 32 x 32 x 128 numbers, one byte each
+    chosen(page, "attention_bytes", "8 bits")
+    assert "takes **256 KB per token**." in unescaped(page)
 
 
 def test_eight_published_caches_are_arithmetic(drawn):

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -11,15 +10,23 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from engine.data import corpora
+from engine.data.progress import finish
 from engine.data.tokenizers.char import CharTokenizer
 from engine.model import count_parameters
-from engine.probe import Recorder
 from engine.recording import record
 from studies.experiments import dropout_runs, expert_runs, no_feedforward
 from studies.experiments.dropout_runs import LITTLE, WHOLE
 from studies.feedforward.activation_functions import curve, gated_surface, spread, worst_difference
 from studies.feedforward.dropout import logit_terms
-from studies.feedforward.neurons import most_active, strongest, token_scores
+from studies.feedforward.neurons import (
+    liked,
+    most_active,
+    promoted,
+    scan,
+    strongest,
+    token_scores,
+    top_activations,
+)
 from studies.residual.attribution import attribute
 from tests.engine.helpers import loud, tiny
 from tests.pages.helpers import chosen, clicked, lacking, opened, said
@@ -64,28 +71,19 @@ def test_it_opens_on_the_most_active_neuron_and_finds_its_contexts(short_corpus)
 
 
 def test_what_a_neuron_looks_for_and_raises_is_what_its_activations_say(short_corpus):
-    """Nine windows of the corpus are read here by whole passes; of 16 neighbours the strongest counts."""
     layer, neuron, known = 3, 71, shipped()
     ids = np.array(known.tokenizer.encode(BREAKS[-1180:])[:1152])
-    activations = []
-    for window in ids.reshape(9, 128):
-        recorder = Recorder({f"blocks.{layer}.ffn_post"})
-        with torch.no_grad():
-            known.model(torch.tensor(window)[None], recorder)
-        activations.append(recorder[f"blocks.{layer}.ffn_post"][0, :, neuron].double().numpy())
-    stretches = np.concatenate(activations).reshape(72, 16)
-    places = 16 * np.arange(72) + stretches.argmax(1)
-    eight = places[np.argsort(-stretches.max(1), kind="stable")[:8]]
-    (token, count), *_ = Counter(ids[eight].tolist()).most_common()
-    best = np.argsort(-token_scores(known.model, layer, neuron), kind="stable")[:3].tolist()
-    letters = [known.tokenizer.decode([i]) for i in [token, *best]]
-    liked, *raised = (letter.replace(" ", "␣").replace("\n", "⏎") for letter in letters)
-    where = "all 8" if count == 8 else f"**{count}** of its 8"
-    does = "fires mainly on" if count >= 6 else "fires most strongly on"
+    found = finish(scan(known.model, ids, layer, window=128))
+    best = liked(*top_activations(found, neuron, lowest=False), ids)
+    most = promoted(token_scores(known.model, layer, neuron), 3).raised
+    letters = [known.tokenizer.decode([i]) for i in (best.token, *most)]
+    favourite, *raised = (letter.replace(" ", "␣").replace("\n", "⏎") for letter in letters)
+    where = "all 8" if best.count == 8 else f"**{best.count}** of its 8"
+    does = "fires mainly on" if best.count >= 6 else "fires most strongly on"
     assert not lacking(
         said(feedforward(feedforward_layer=str(layer), feedforward_neuron=str(neuron))),
-        f"Neuron 71 of block 3 {does} **“{liked}”**, the token at {where} ",
-        f"strongest positions (up to **{stretches.max():.2f}**). It promotes “{'”, “'.join(raised)}”.",
+        f"Neuron 71 of block 3 {does} **“{favourite}”**, the token at {where} ",
+        f"strongest positions (up to **{best.value:.2f}**). It promotes “{'”, “'.join(raised)}”.",
     )
 
 

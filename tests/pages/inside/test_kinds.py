@@ -12,7 +12,7 @@ from ui import explain
 VIEWS = {
     "attention": ("heads", "steps", "switches", "mask", "shared-keys"),
     "residual": ("lens", "push", "norms"),
-    "feedforward": ("neurons", "functions", "parameters"),
+    "feedforward": ("neurons", "functions", "dropout"),
     "circuits": ("induction", "sinks", "fact", "steering"),
 }
 ASKED = {"fact_question": "own", "fact_prompt": "ab c", "steering_preset": "question", "text": "abc abca bc"}

@@ -15,9 +15,9 @@ from engine.errors import CheckpointError
 from engine.recording import record
 from pages.inside.residual import wirings as highway
 from studies.residual import stream as stream
-from studies.residual.attribution import attribute
+from studies.residual.attribution import attribute, pushes
 from studies.residual.gradient_by_depth import Plan, averaged, measure
-from studies.residual.lens import logit_lens
+from studies.residual.lens import logit_lens, settling
 from tests.engine.helpers import loud, tiny
 from tests.pages.helpers import in_address, lacking, opened, plain, said
 from tests.pages.inside.models import ALPHABET, of_letters, only_this
@@ -92,18 +92,14 @@ def test_the_lens_and_its_cell(drawn):
     place = NAMES[begins].removesuffix(" = output") if begins else "at the embedding"
     final = f"The final guess, “{ALPHABET[last]}”, takes the lead for good **{place}**."
     assert f"{final} In the text, “{TEXT[at + 1]}” follows" in words
-    by = [int((settled <= d).sum()) for d in range(4)]
-    half = next(d for d in range(4) if by[d] >= len(TEXT) / 2)
-    assert f"**Half of the tokens are settled {READ_AT[half]}** ({by[half]} of 8)" in words
-    told = ", ".join(f"{NAMES[d]}: {(settled == d).sum()}" for d in range(4) if d in settled)
-    assert (
-        f"top guess settles: {told}. At the embedding, the mean KL to the output is {kl[0].mean():.2f} nats"
-        in words
-    )
-    means = kl.mean(-1)
-    drop = 1 + int(np.argmax(means[:-1] - means[1:]))
-    assert (
-        f"The mean KL falls most in block {drop - 1}: {means[drop - 1]:.2f} → {means[drop]:.2f} nats" in words
+    all_of = settling(found)
+    means, drop, half = all_of.kl, all_of.step, all_of.half
+    told = ", ".join(f"{name}: {count}" for name, count in zip(NAMES, all_of.counts, strict=True) if count)
+    assert drop is not None and not lacking(
+        words,
+        f"**Half of the tokens are settled {READ_AT[half]}** ({all_of.by[half]} of 8)",
+        f"top guess settles: {told}. At the embedding, the mean KL to the output is {means[0]:.2f} nats",
+        f"The mean KL falls most in block {drop - 1}: {means[drop - 1]:.2f} → {means[drop]:.2f} nats",
     )
     page.get_by_key("residual_shade").set_value("KL to the output").run()
     heat = drawn["residual_lens"].traces[0]
@@ -130,13 +126,14 @@ def test_who_pushed_is_each_writers_product_with_the_direction(drawn):
     expected |= {f"attn bias {i}": found.attention_bias[i] for i in range(3)}
     table = drawn["residual_parts"].table
     assert dict(zip(table["writer"], table["contribution"], strict=True)) == pytest.approx(expected, abs=1e-5)
-    most, least = (choose(expected, key=expected.__getitem__) for choose in (max, min))
-    down = f"{least}{FULL_NAMES.get(least, '').removesuffix(',')}: {minus(f'{expected[least]:+.2f}')}."
+    told = pushes(MODEL.config, found)
+    most, least = told.most.label, told.least.label
     assert not lacking(
         said(page),
         f"For “d” after “{TEXT[: at + 1]}”, **{most}**{FULL_NAMES.get(most, '')} contributes most:",
-        f" **{minus(f'{expected[most]:+.2f}')}** to a logit of {minus(f'{found.logit:.2f}')}.",
-        f"largest negative contribution is {down}",
+        f" **{minus(f'{told.most.value:+.2f}')}** to a logit of {minus(f'{found.logit:.2f}')}.",
+        f"largest negative contribution is {least}{FULL_NAMES.get(least, '').removesuffix(',')}:",
+        f": {minus(f'{told.least.value:+.2f}')}.",
         f"frozen at {found.scale:.3f}",
     )
     for versus, other in (("mean of all", RECORDING.logits[at].mean()), ("c", RECORDING.logits[at, 2])):
@@ -186,17 +183,17 @@ def test_norms_shares_and_a_sum_worked_out(drawn):
     assert worked == pytest.approx([*lengths[1:, at]], rel=6e-3)
     attention = sizes[labels.index("attn 1"), at]
     assert f"\\underbrace{{\\text{{attn}}_{{1}}}}_{{{attention:.3g}}}" in latex
-    words, share = said(page), shares.mean(1)
-    first = sorted(range(8), key=lambda i: -share[i])[:3]
-    longest = int(sizes.mean(1).argmax())
-    ends = f"from **{lengths[0].mean():.2f}** at the embedding to **{lengths[-1].mean():.2f}** at"
-    assert ends in words
-    by = f"comes from **{labels[longest]}**{FULL_NAMES[labels[longest]].removesuffix(',')}."
-    assert f"The largest write, of norm **{sizes.mean(1).max():.2f}**, {by}" in words
-    assert "final stream: " + ", ".join(f"{labels[i]} {share[i]:+.0%}" for i in first) in words
-    negative = ", ".join(labels[i] for i in range(8) if share[i] < 0)
-    told = f"Negative on average: {negative}." if negative else "No component's mean share is negative."
-    assert told in words and "sum to 1 (here 1.000000)" in words
+    told = stream.summary(stream.stream(RECORDING))
+    negative = f"Negative on average: {', '.join(told.negative)}."
+    assert not lacking(
+        said(page),
+        f"from **{told.first:.2f}** at the embedding to **{told.last:.2f}** at",
+        f"The largest write, of norm **{told.length:.2f}**, comes from"
+        f" **{told.longest}**{FULL_NAMES[told.longest].removesuffix(',')}.",
+        "final stream: " + ", ".join(f"{label} {share:+.0%}" for label, share in told.largest),
+        negative if told.negative else "No component's mean share is negative.",
+        "sum to 1 (here 1.000000)",
+    )
 
 
 HIGHWAYS = [

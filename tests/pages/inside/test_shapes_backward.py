@@ -19,8 +19,8 @@ from studies.shapes.backward import AMOUNTS, Backward, backward, finite_differen
 from studies.shapes.optimiser_step import RULES, single_step, spectra
 from tests.pages.helpers import DRAWN, FOLDS, KINDS, chosen, opened, said, unescaped
 from tests.pages.inside import models
-from tests.pages.test_guess import MOST, wanted
-from ui import guess, widgets
+from tests.pages.test_guess import MOST
+from ui import widgets
 from ui.guess import Guess
 
 pytestmark = pytest.mark.usefixtures("manager")
@@ -194,20 +194,6 @@ def test_the_guess_about_a_step_is_plain_and_short_and_sets_the_rate(rule: Any) 
     one = step_part.overshoots(replace(taken, after=after), "shapes_rate")
     assert is_short(one) and one.choices[one.right].text == step_part.NAMES[rule]
     assert one.sets == {"shapes_rate": taken.scales[0]}
-
-
-@pytest.mark.parametrize("look, name", [("weight", "nudge"), ("step", "overshoots")])
-def test_the_guess_is_offered_beside_one_weight_and_one_step(
-    look: str, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sent: list[dict[str, Any]] = []
-    monkeypatch.setattr(guess, "mounted", lambda name, **rest: lambda *, data, **more: sent.append(data))
-    wanted(monkeypatch, f"open/{name}")
-    view(shapes_back=look)
-    assert [each["id"] for each in sent] == [name] and "none" not in sent[0] and len(sent[0]["choices"]) == 3
-    sent.clear()
-    view()
-    assert not sent
 
 
 @pytest.mark.parametrize(("name", "factor"), [("certain", 1e6), ("diverged", float("nan"))])

@@ -210,48 +210,21 @@ def test_shares_after_th_and_sh(other: str, drawn) -> None:
         np.testing.assert_allclose(drawn_last["y"], np.array(source["sh"])[order], atol=1e-6)
 
 
-def held(run: dict) -> bool:
-    """True if a stored training reached its end and its loss never jumped."""
-    losses = [point[1] for point in run["curve"]]
-    jumped = any(loss > min(losses[: i + 1]) + 1 for i, loss in enumerate(losses))
-    return run["curve"][-1][0] == run["of"] and not jumped and "overflow" not in run
-
-
-@cache
-def stored_ladder() -> dict[str, Any]:
-    return json.loads((ROOT / "checkpoints" / "ladder.json").read_text())
-
-
-def trainings(name: str, init: str = "") -> list[dict]:
-    """The stored trainings of a rung without biases, from the code's initial weights where there are some."""
-    runs = stored_ladder()["runs"]
-    plain = [each for stem, each in runs.items() if stem.split(".")[0] == name and not each.get("biases")]
-    init = init or ("torch" if any(each.get("init") == "torch" for each in plain) else "normal")
-    return [each for each in plain if each.get("init", "normal") == init]
-
-
-@cache
-def standing() -> dict[str, dict]:
-    """rung -> the training whose final loss is the median of those that held."""
-    held_of = {name: [each for each in trainings(name) if held(each)] for name in LECTURE}
-    ended = {n: sorted(each, key=lambda run: run["curve"][-1][1]) for n, each in held_of.items() if each}
-    return {name: each[(len(each) - 1) // 2] for name, each in ended.items()}
+def standing() -> dict[str, ladder.Climbed]:
+    """rung -> the training that stands for it, where one held."""
+    return {name: each for name, each in ladder.shipped().rungs.items() if each.finished}
 
 
 def test_published_stands_beside_ours(drawn) -> None:
-    found, rungs = stored_ladder(), standing()
-    lost = [name for name in LECTURE if not any(map(held, trainings(name)))]
-    assert lost == ["attention-8"] and len(trainings("attention-8")) == 3
-    said = answer(opened("lecture"))
-    assert found["letters"] == 1_003_854 and round(10_000 * 64 * 128 / found["letters"]) == 82
-    deep = rungs["block-8"]["curve"][-1]
-    done = [name for name in rungs if LECTURE[name].loss]
-    near = [name for name in done if abs(rungs[name]["curve"][-1][1] - LECTURE[name].loss) <= 0.05]
+    found, rungs = ladder.shipped(), standing()
+    assert found.lost == ("attention-8",) and len(found.of("attention-8")) == 3
+    said, deep = answer(opened("lecture")), rungs["block-8"]
+    assert found.letters == 1_003_854 and round(10_000 * 64 * 128 / found.letters) == 82
     assert not lacking(
         said,
         "after 82 epochs",
-        f"here it is {deep[1]:.2f}, with a validation loss of **{deep[2]:.2f}**.",
-        f"**{len(near)} of {len(done) + 1}** published losses",
+        f"here it is {deep.train[-1]:.2f}, with a validation loss of **{deep.validation[-1]:.2f}**.",
+        f"**{len(found.agreeing)} of {len(found.compared) + 1}** published losses",
         "*Attention ×8* diverges with all 3 seeds.",
     )
     published, training, unseen, seeds, seeds_held_out, cross = drawn["ladder_lecture_ends"].traces
@@ -259,31 +232,28 @@ def test_published_stands_beside_ours(drawn) -> None:
     losses = [LECTURE[name].loss for name in backwards if LECTURE[name].loss is not None]
     assert list(published["x"]) == losses
     order = [name for name in backwards if name in rungs]
-    others = [each for n in order for each in trainings(n) if held(each) and each is not rungs[n]]
-    for column, median_of, rest in ((1, training, seeds), (2, unseen, seeds_held_out)):
-        own = [rungs[n]["curve"][-1][column] for n in order]
-        assert list(median_of["x"]) == pytest.approx(own)
-        every = sorted(each["curve"][-1][column] for each in others)
-        assert sorted(rest["x"]) == pytest.approx(every)
-    lowest = [min(point[1] for point in each["curve"]) for each in trainings("attention-8")]
-    assert list(cross["x"]) == pytest.approx([min(lowest)])
+    others = [each for n in order for each in found.of(n) if each.finished and each is not rungs[n]]
+    for column, median_of, rest in (("train", training, seeds), ("validation", unseen, seeds_held_out)):
+        assert list(median_of["x"]) == pytest.approx([getattr(rungs[n], column)[-1] for n in order])
+        assert sorted(rest["x"]) == pytest.approx(sorted(getattr(each, column)[-1] for each in others))
+    assert list(cross["x"]) == pytest.approx([min(min(each.train) for each in found.of("attention-8"))])
     table = {
         n: dict(zip(LECTURE, values, strict=True)) for n, values in drawn["ladder_lecture_ends"].table.items()
     }
     assert list(table["rung"].values()) == [each.rung.title for each in LECTURE.values()]
     assert table["parameters"]["block-4"] == 2_916_864 == 2 * 65 * 256 + 11 * 4 * 256**2
-    assert table["seeds"] == {n: len(trainings(n)) for n in LECTURE}
+    assert table["seeds"] == {n: len(found.of(n)) for n in LECTURE}
     for name in rungs:
-        assert table["precision"][name] == rungs[name]["numerics"].split()[0]
+        assert table["precision"][name] == rungs[name].precision
         assert table["steps"][name] == "10,000"
     assert table["steps"]["attention-8"] == "diverged by 7,500"
 
 
 def test_what_stands_in_the_fold_of_the_replication_is_in_the_file() -> None:
-    told, runs = [], stored_ladder()["runs"]
+    told, found = [], ladder.shipped()
     for name in ("block-2", "block-4", "block-4-sinusoidal"):
-        kinds = [[each for each in trainings(name, init) if held(each)] for init in ("torch", "normal")]
-        ends = [[each["curve"][-1][1] for each in kind] for kind in kinds]
+        kinds = (found.of(name, init) for init in ("torch", "normal"))
+        ends = [[each.train[-1] for each in kind if each.finished] for kind in kinds]
         code, text = (f"{min(losses):.2f} to {max(losses):.2f}" for losses in ends)
         told.append(f"*{LECTURE[name].rung.title}* {code} against {text}")
         assert max(ends[0]) < min(ends[1]), "the code's weights end lower with every seed"
@@ -291,24 +261,28 @@ def test_what_stands_in_the_fold_of_the_replication_is_in_the_file() -> None:
             assert all(abs(loss - published) < 0.03 for loss in ends[0])
             assert all(abs(loss - published) > 0.02 for loss in ends[1])
     for name, init, whose in (("attention-4", "torch", "code"), ("block-8", "normal", "text")):
-        count, tried = sum(not held(each) for each in trainings(name, init)), len(trainings(name, init))
-        told.append(f"*{LECTURE[name].rung.title}* from the {whose}'s weights {count} of {tried} (step")
-    for stem in ("block-2.torch", "block-4.torch"):
-        plain, biased = (runs[each]["curve"][-1][1] for each in (stem, f"{stem}.biases"))
-        told.append(f"{plain:.3f} → {biased:.3f}")
-    unseen = {name: each["curve"][-1][2] for name, each in standing().items()}
+        lost = [not each.finished for each in found.of(name, init)]
+        told.append(
+            f"*{LECTURE[name].rung.title}* from the {whose}'s weights {sum(lost)} of {len(lost)} (step"
+        )
+    with_biases = [each for each in found.runs if each.biases]
+    assert len(with_biases) == 2
+    for biased in with_biases:
+        plain = next(each for each in found.of(biased.name) if each.seed == biased.seed)
+        told.append(f"{plain.train[-1]:.3f} → {biased.train[-1]:.3f}")
+    unseen = {name: each.validation[-1] for name, each in standing().items()}
     for kind, depths in (("attention-", (1, 2, 4)), ("block-", (1, 2, 4, 8))):
         told.append(": " + ", ".join(f"{unseen[kind + str(n)]:.2f}" for n in depths))
     assert unseen["attention-1"] - unseen["attention-4"] > 0.3, "depth pays without a feed-forward network"
-    letters, tokens = runs["cut-characters"], runs["cut-gpt2"]
-    told += [f"**{cut['bits']:.2f} bits per character**" for cut in (letters, tokens)]
+    letters, tokens = found.cuts["cut-characters"], found.cuts["cut-gpt2"]
+    told += [f"**{cut.bits:.2f} bits per character**" for cut in (letters, tokens)]
     page = opened("lecture", measure="true")
     assert not lacking(" ".join(str(each.value) for each in page.markdown), *told)
-    assert tokens["bits"] > letters["bits"] + 0.5
-    assert (letters["parameters"], tokens["parameters"]) == (2_916_864, 28_615_168)
+    assert tokens.bits > letters.bits + 0.5
+    assert (letters.parameters, tokens.parameters) == (2_916_864, 28_615_168)
     characters = 1_115_394 - 1_003_854
-    assert letters["bits"] == pytest.approx(letters["whole"] / np.log(2), abs=1e-3)
-    assert tokens["bits"] == pytest.approx(tokens["whole"] * 36_058 / (characters - 1) / np.log(2), rel=2e-3)
+    assert letters.bits == pytest.approx(letters.whole / np.log(2), abs=1e-3)
+    assert tokens.bits == pytest.approx(tokens.whole * 36_058 / (characters - 1) / np.log(2), rel=2e-3)
 
 
 def made_up(path: Path, finished: int, begun: int = 0) -> dict:
@@ -328,7 +302,7 @@ def made_up(path: Path, finished: int, begun: int = 0) -> dict:
             "processor": "one kind" if i % 3 else "another kind",
             "text": f"written by {name}",
         }
-    path.write_text(json.dumps({"made": stored_ladder()["made"], "letters": 1_003_854, "runs": rungs}))
+    path.write_text(json.dumps({"made": dict(ladder.shipped().made), "letters": 1_003_854, "runs": rungs}))
     return rungs
 
 
@@ -365,21 +339,21 @@ def test_the_lecture_s_curves_and_folds(drawn) -> None:
     found = standing()
     page = opened("lecture", ladder_lecture="curves", measure="true")
     told = " ".join(str(each.value) for each in page.caption).replace("\\", "").replace("(R)", "")
-    assert not lacking(told, *(each["processor"].replace("(R)", "") for each in found.values()))
+    assert not lacking(told, *(each.processor.replace("(R)", "") for each in found.values()))
     lines = {line["name"]: line for line in drawn["ladder_lecture_curves"].traces}
     exact = [name for name, each in LECTURE.items() if each.loss is not None and not each.about]
     assert len(lines) == 3 * len(exact) == 18
     broken = lines["Attention ×8"]  # as far as it held
     assert max(broken["y"]) < 4 and broken["x"][-1] == 7_250
     for name in found.keys() & {*exact}:
-        curve = np.array([row[:3] for row in found[name]["curve"]])[1:]
-        for column, label in ((1, ""), (2, ", held-out")):
+        run = found[name]
+        for losses, label in ((run.train, ""), (run.validation, ", held-out")):
             line = lines[f"{LECTURE[name].rung.title}{label}"]
-            np.testing.assert_allclose(line["x"], curve[:, 0])
-            np.testing.assert_allclose(line["y"], curve[:, column])
+            np.testing.assert_allclose(line["x"], run.steps[1:])
+            np.testing.assert_allclose(line["y"], losses[1:])
     stored = json.loads((ROOT / "checkpoints" / "shakespeare-modern" / "metrics.json").read_text())
     curve = stored["curve"][1:]
-    read = [look["step"] * 32 * 128 / stored_ladder()["letters"] for look in curve]
+    read = [look["step"] * 32 * 128 / ladder.shipped().letters for look in curve]
     for trace, kind in zip(drawn["ladder_readings"].traces, ("train", "validation"), strict=True):
         np.testing.assert_allclose(trace["y"], [look[f"{kind}_loss"] for look in curve])
         np.testing.assert_allclose(trace["x"], read)
@@ -389,10 +363,10 @@ def test_a_rung_s_sample_stands_beside_the_short_ladder_s() -> None:
     page = opened("lecture", measure="true", ladder_wrote="attention-4")
     long, title = standing()["attention-4"], LADDER["attention-4"].title
     short = next(run for run in lab_races.shipped(lab_races.RUNGS).runs if run.name == title)
-    assert [each.value for each in page.code][:2] == [long["text"], short.history.samples[-1].text]
+    assert [each.value for each in page.code][:2] == [long.text, short.history.samples[-1].text]
     assert not lacking(
         " ".join(each.value for each in page.caption),
-        f"training loss {long['curve'][-1][1]:.2f}",
+        f"training loss {long.train[-1]:.2f}",
         f"validation loss {short.history.evaluations[-1].validation_loss:.2f}",
     )
 

@@ -17,6 +17,7 @@ from engine.sample import complete
 from pages.lab.tasks import solved, source_heads, task_models
 from studies.tasks.all import TASKS
 from studies.tasks.problems import answered, lines_of
+from studies.tasks.task_heads import looking
 from studies.tasks.task_scores import out_of_turn
 from tests.pages import helpers
 from tests.pages.helpers import unescaped as said
@@ -139,24 +140,21 @@ def test_readers_are_told_only_where_each_result_has_a_head_of_its_own() -> None
 
 
 def test_the_head_that_reverses(drawn: dict[str, Any]) -> None:
-    """By a second way: the place that mirrors the query, read off the pattern itself."""
     page, (found, corpus) = opened("heads", task="reverse"), shipped_task("reverse")
-    starts = (torch.linspace(0, 1999, 40).long() * 18).tolist()
-    seen = np.mean([patterns(found, corpus.validation[at : at + 18]) for at in starts], axis=0)
-    sums = seen[:, :, 9 + np.arange(8), 8 - np.arange(8)].mean(-1)  # (layer, head)
-    assert drawn["task_scores"].traces[0]["y"] == pytest.approx(sums.ravel().tolist(), abs=1e-4)
-    layer, head = np.unravel_index(sums.argmax(), sums.shape)
-    even = np.mean([1 / (10 + i) for i in range(8)])
+    seen = looking(found.model, found.tokenizer, TASKS["reverse"], lines_of(corpus.validation, 18, 40))
+    assert seen is not None
+    assert drawn["task_scores"].traces[0]["y"] == pytest.approx(seen.scores.ravel().tolist(), abs=1e-4)
+    best = seen.best[0]
     assert not helpers.lacking(
         said(page),
-        f"Head **{layer}.{head}** attends to the source of each answer character: **{sums.max():.0%}**",
-        f"(uniform: {even:.0%})",
+        f"Head **{best.layer}.{best.head}** attends to the source of each answer character: **{best.value:.0%}**",
+        f"(uniform: {seen.even:.0%})",
     )
     (across,) = drawn["task_scores"].layout["shapes"]
-    assert across["y0"] == across["y1"] == pytest.approx(even)
+    assert across["y0"] == across["y1"] == pytest.approx(seen.even)
     frames = [(s["x0"] + 0.5, s["y0"] + 0.5) for s in drawn["task_pattern"].layout["shapes"]]
     assert frames == [(8 - i, 9 + i) for i in range(8)]
-    assert sums.max() > 0.8
+    assert best.value > 0.8
 
 
 def test_which_order_of_digits_is_learned_first(drawn: dict[str, Any]) -> None:

@@ -236,10 +236,6 @@ MESSAGES: list[Any] = [
     {},
     {"form": 0},
     {"form": 0, "answers": "00"},
-    {"form": 1, "answers": [0] * 14},
-    {"form": 0, "answers": [9] * 14},
-    {"form": 0, "answers": [0] * 15},
-    {"form": True, "answers": [0] * 14},
 ]
 
 

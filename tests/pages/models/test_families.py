@@ -271,7 +271,6 @@ KNOWN = LabelledText(
 MODEL = ModelConfig(KNOWN.vocab_size, 6, 16, 1, 2, norm="none", norm_gain=False)
 STEPS = (0, 25, 50)
 SPEECH, WORDS = "Ay, me!", ("ay", ",", "me", "!")
-WORDS = ("ay", ",", "me", "!")
 
 
 def at(step: int) -> LabelCheckpoint:

@@ -123,14 +123,6 @@ def test_only_a_smaller_model_of_the_same_alphabet_drafts() -> None:
     assert "Small model" in opened().segmented_control(key="drafts_source").options
 
 
-def test_a_strangers_settings_become_those_that_there_are() -> None:
-    page = opened(
-        drafts_source="x", drafts_ahead="99", drafts_depth="77", drafts_length="-4", drafts_part="y"
-    )
-    assert metrics(page)["Passes without"] == "96" and page.slider(key="drafts_ahead").value == 6
-    assert page.segmented_control(key="drafts_source").value == "small"
-
-
 def test_the_guess_is_what_drafts_of_eight_tokens_bring() -> None:
     known = shipped()
     ids = known.tokenizer.encode(KING)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -23,7 +22,7 @@ from tests.pages.inside.models import shipped
 from tests.pages.real_model import REAL, carried
 from tests.pages.stage import StageManager
 from tests.pages.start.training import begun
-from ui import memo, session
+from ui import memo
 
 pytestmark = pytest.mark.usefixtures("manager")
 TINY = ModelConfig(vocab_size=90, context=16, d_model=16, n_layers=1, n_heads=2)
@@ -89,13 +88,6 @@ def test_a_seed_of_the_address_names_the_passage_and_another_follows() -> None:
     assert helpers.in_address(page, "you_seed") == "8"
     page.query_params["you_part"] = "reader"
     assert helpers.sent(opened(you_seed="8"), "guessing")["ids"] != first["ids"]
-
-
-@pytest.fixture
-def rooms(monkeypatch: pytest.MonkeyPatch) -> Iterator[Rooms]:
-    made = Rooms()
-    monkeypatch.setattr(session, "rooms", lambda: made)
-    yield made
 
 
 def votes(rooms: Rooms, choices: str) -> None:
@@ -221,19 +213,9 @@ def test_a_model_of_problems_or_pieces_is_refused(model: str) -> None:
 
 
 @pytest.mark.parametrize("part", ["reader", "room"])
-def test_a_model_whose_numbers_have_run_away_is_a_sentence(
-    manager: StageManager, monkeypatch: pytest.MonkeyPatch, part: str
-) -> None:
+def test_a_model_whose_numbers_have_run_away_is_a_sentence(manager: StageManager, part: str) -> None:
     memo.clear()
-    real = manager.model
-
-    def model(run: str, step: int | None = None) -> Checkpoint:
-        found = real(run, step)
-        for parameter in found.model.parameters():
-            parameter.mul_(1e30)
-        return found
-
-    monkeypatch.setattr(manager, "model", model)
+    manager.scale = lambda step: 1e30
     page = opened(model=f"run-{begun(manager, status='failed')}", you_part=part)
     (warning,) = page.warning
     assert warning.value.startswith("The logits are not finite") and not page.error

@@ -84,6 +84,13 @@ class Measurers:
         with self._lock:
             return [worker.pid for worker in self._workers if not worker.ended]
 
+    def idle(self) -> bool:
+        """True if a process waits for work. Has one started where there is none."""
+        worker = self._take()
+        if worker is not None:
+            worker.busy = False
+        return worker is not None
+
     def close(self) -> None:
         """Ends every process, and waits until it is gone."""
         with self._lock:

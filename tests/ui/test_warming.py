@@ -8,8 +8,10 @@ import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from benchmarks.visitor import Visitor
 from engine.data.progress import Progress, Steps
@@ -84,6 +86,67 @@ def test_a_server_is_calm_while_no_tab_speaks_and_nothing_is_measured_or_trained
 
     aside(asgi_limits._noting(said)())  # type: ignore[arg-type]
     assert not aside(warming.calm())
+
+
+class Pages:
+    """A runtime of Streamlit whose pages begin measurements; each knows what the one before it found."""
+
+    def __init__(self, *steps: Callable[[], Steps[str]]) -> None:
+        self.jobs, self.steps, self.drawn, self.open = Jobs(), steps, 0, False
+        self.tab = SimpleNamespace(session_state={})
+
+    def connect_session(self, client: Any, _: object) -> str:
+        self.client, self.open = client, True
+        return "name"
+
+    def get_app_session(self, _: str) -> SimpleNamespace:
+        return self.tab
+
+    def handle_backmsg(self, _: str, message: Any) -> None:
+        assert message.rerun_script.page_name == "page" and message.rerun_script.query_string == "view=a"
+        self.drawn += 1
+        for at, steps in enumerate(self.steps):
+            if not self.jobs.of((at,), steps, self.tab.session_state["measures_as"]).ended:
+                break
+        self.client.write_forward_msg(ForwardMsg(script_finished=ForwardMsg.FINISHED_SUCCESSFULLY))
+
+    def close_session(self, _: str) -> None:
+        self.open = False
+
+
+@pytest.fixture
+def pages(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Pages]:
+    def make(*steps: Callable[[], Steps[str]]) -> Pages:
+        made = Pages(*steps)
+        monkeypatch.setattr(warming.Runtime, "instance", lambda: made)
+        monkeypatch.setattr(background_jobs, "_server", made.jobs)
+        monkeypatch.setattr(warming, "AGAIN", 0.01)
+        return made
+
+    return make
+
+
+def test_a_view_is_drawn_until_it_measures_nothing_more(pages: Callable[..., Pages]) -> None:
+    go = threading.Event()
+    made = pages(counted(go), counted(go))
+    threading.Timer(0.3, go.set).start()
+    assert aside(warming.draw("page?view=a"))
+    assert made.jobs.get((0,)).result == made.jobs.get((1,)).result == "found"  # type: ignore[union-attr]
+    assert made.drawn == 3 and not made.open
+
+
+def test_a_view_whose_measurement_ended_for_a_visitors_is_not_drawn_ahead(
+    pages: Callable[..., Pages],
+) -> None:
+    go = threading.Event()
+    made = pages(counted(go))
+
+    def visit() -> None:
+        made.jobs.of(("theirs",), counted(go), "tab")
+        go.set()
+
+    threading.Timer(0.3, visit).start()
+    assert not aside(warming.draw("page?view=a")) and not made.open
 
 
 def test_a_view_that_made_way_or_whose_results_were_given_back_is_drawn_again(

@@ -132,12 +132,12 @@ async def draw(address: str) -> bool:
             runtime.handle_backmsg(name, message)
             await nobody.drawn.wait()
             jobs = background_jobs.measured_for_nobody(begun)
-            if any(job.leaves for job in jobs):
-                return False
             if len(jobs) <= known:
                 return True
             known = len(jobs)
             while not all(job.wait(0, background_jobs.NOBODY) for job in jobs):
                 await asyncio.sleep(AGAIN)
+            if any(job.left for job in jobs):
+                return False
     finally:
         runtime.close_session(name)

@@ -35,6 +35,7 @@ T = TypeVar("T")
 Key = tuple[Hashable, ...]
 
 GLANCE = 0.7  # seconds in which a result is simply there
+SHORT = 1.0  # seconds of work after which a measurement gives way to those that had less
 TELLING = 2.0  # seconds of work after which the rest is estimated
 UNWATCHED = 75.0  # seconds: a browser lets a hidden tab ask once a minute
 UNSHOWN = 10.0  # likewise; then it ends as soon as another is asked for, or, a training, lets that go first
@@ -55,7 +56,9 @@ class TooMany(GlassformerError):
 
 
 class Turns:
-    """Lets so many measurements compute at once: those of a page that is looked at first."""
+    """Lets so many measurements compute at once: those of a page that is looked at first, and of them those
+    that have not worked for long. Else a hall waits for whoever asked for the longest.
+    """
 
     def __init__(self, at_once: int) -> None:
         self._free = at_once
@@ -79,12 +82,12 @@ class Turns:
             self._changed.notify_all()
 
     def belongs_to_others(self, job: Job) -> bool:
-        """True if no tab shows the job, and one that waits is shown."""
+        """True if one that waits goes before the job."""
         with self._changed:
-            return not job.shown and any(other.shown for other in self._waiting)
+            return any(other.rank < job.rank for other in self._waiting)
 
     def _first(self) -> Job:
-        return min(self._waiting, key=lambda job: (not job.shown, job.begun))
+        return min(self._waiting, key=lambda job: (job.rank, job.begun))
 
 
 class Job:
@@ -101,6 +104,7 @@ class Job:
         self.asked_by, self.asked_from, self._pausable = who, where, pausable
         self.progress = Progress(0, 1)
         self._worked = 0.0  # seconds, without waiting, pauses and preparation
+        self._served = 0.0  # seconds of its turns
         self.result: Any = None
         self.error: Exception | None = None
         self.bytes = 0  # of the result
@@ -169,6 +173,11 @@ class Job:
         return time.monotonic() - max(tabs, default=-math.inf) <= UNSHOWN
 
     @property
+    def rank(self) -> tuple[bool, bool]:
+        """The smaller goes first."""
+        return not self.shown, self._served > SHORT
+
+    @property
     def ahead(self) -> bool:
         """True if it is measured before anybody has asked for it."""
         return set(self._watched.copy()) == {NOBODY}
@@ -224,8 +233,10 @@ class Job:
                 self.bytes = memo.size_of((self.result, self.progress))
                 return True
             self._give_way(time.thread_time() - computed)
+            took = time.monotonic() - began
+            self._served += took
             if not self.progress.preparing:
-                self._worked += time.monotonic() - began
+                self._worked += took
         return False
 
     def _give_way(self, computed: float) -> None:

@@ -9,6 +9,8 @@ app that is asked in turns with ours (benchmarks/floor.py).
 With `--servers 2` the sessions come to a proxy before as many servers on this machine (docs/operating.md, "Several
 servers"): a server is one Python process, which uses one core. With `--ray` a cluster of this machine holds the runs.
 
+With `--warm` each server draws and measures every view before anybody comes (docs/operating.md, "A warm server").
+
 With `--memory` tabs are only opened, each on a page that has been drawn before: what a session itself holds, and
 whether that is given back when all have left (Streamlit keeps one for two minutes, should its tab come back).
 """
@@ -17,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import math
 import os
 import random
@@ -30,7 +33,7 @@ import time
 import urllib.request
 from collections import defaultdict
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -47,6 +50,7 @@ SLOWEST = 6  # answers that are told one by one
 WARM = 20  # steps before its speed counts
 PATIENCE = 60.0  # seconds that a visitor waits for a measurement
 GONE = 150.0  # seconds in which Streamlit forgets a tab that was closed
+WARMING = 1800.0  # seconds until a server has to be warm
 ALONE = 15.0  # seconds of the trainings by themselves, before anybody else comes
 
 
@@ -249,13 +253,14 @@ Places = list[tuple[str, Operator]]  # servers: their own addresses, and their n
 
 
 @contextmanager
-def servers(profile: str, count: int, ray: bool = False) -> Iterator[tuple[str, Places]]:
+def servers(profile: str, count: int, ray: bool = False, warm: bool = False) -> Iterator[tuple[str, Places]]:
     """So many of them by one command, with a Ray cluster of this machine that holds their runs or without; the
     address that visitors come to first.
     """
+    warmth = {"GLASSFORMER_WARM": "yes" if warm else "no"}
     with ExitStack() as started:
         if count == 1:
-            address, operator, _ = started.enter_context(server(profile))
+            address, operator, _ = started.enter_context(server(profile, more=warmth))
             yield address, [(address, operator)]
             return
         home = started.enter_context(tempfile.TemporaryDirectory(prefix="glassformer-load-"))
@@ -271,6 +276,7 @@ def servers(profile: str, count: int, ray: bool = False) -> Iterator[tuple[str, 
             "GLASSFORMER_PROFILE": profile,
             "GLASSFORMER_LOG": "json",
             "GLASSFORMER_METRICS": str(second),
+            **warmth,
         }
         if ray:
             from ray.cluster_utils import Cluster
@@ -309,6 +315,18 @@ def _line(process: int) -> str:
 
 def _ended(number: int, _: object) -> None:
     sys.exit(128 + number)
+
+
+async def warmed(address: str) -> None:
+    """Waits until a server says that it is warm. Raises Broken where it does not."""
+    begun = time.monotonic()
+    while time.monotonic() - begun < WARMING:
+        with suppress(OSError), urllib.request.urlopen(f"{address}/healthz", timeout=10) as answer:
+            if json.load(answer).get("warm"):
+                print(f"warm after {time.monotonic() - begun:.0f} s", flush=True)
+                return
+        await asyncio.sleep(1.0)
+    raise Broken(f"{address} is not warm after {WARMING:.0f} s")
 
 
 async def steps_in(operator: Operator, seconds: float) -> float:
@@ -395,6 +413,7 @@ def main() -> None:
     parser.add_argument("--training", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=120.0)
     parser.add_argument("--servers", type=int, default=1)
+    parser.add_argument("--warm", action="store_true", help="wait until the servers are warm")
     parser.add_argument("--ray", action="store_true", help="have a cluster of this machine hold their runs")
     parser.add_argument(
         "--views", type=int, default=1000, help="a move alone is measured in so many views (all; 0: none)"
@@ -402,7 +421,9 @@ def main() -> None:
     parser.add_argument("--profile", default="hosted")
     parser.add_argument("--memory", action="store_true", help="open the tabs only, and see what they hold")
     given = parser.parse_args()
-    with servers(given.profile, given.servers, given.ray) as (public, places):
+    with servers(given.profile, given.servers, given.ray, given.warm) as (public, places):
+        for address, _ in places if given.warm else ():
+            asyncio.run(warmed(address))
         if given.memory:
             asyncio.run(memory(*places[0], given.sessions))
             return

@@ -2,7 +2,8 @@
 
 A `partial` of a function of `engine` or `studies` travels, its arguments written by `runs.packing`. A model
 is sent once and held there by a number; a published model goes by its name, and its weights are mapped.
-Anything that cannot travel, or finds no process ready, is measured in the thread that asks.
+Anything that cannot travel, or finds no process ready, is measured in the thread that asks. A process has
+several measurements open and computes that whose result is waited for: a long one rests for a short one.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import threading
 import time
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -24,13 +25,14 @@ from engine.data.progress import Progress, Steps
 from engine.errors import GlassformerError
 from engine.model import Transformer
 from runs.events import note
-from runs.packing import LIBRARIES, Unsendable, pack, receive, send, unpack
+from runs.packing import LIBRARIES, NUMBER, Unsendable, pack, receive, send, unpack
 from runs.process_guards import start_beside
 from studies.weights.pretrained import library
 from studies.weights.pretrained.vocabulary import PretrainedTokenizer
 
 T = TypeVar("T")
 HELD = 8  # models and texts that one process holds, at most
+OPEN = 6  # measurements that are open in one process, likewise
 BEAT_SECONDS = 0.2  # after which who listens looks whether the result is still wanted
 READ_SECONDS = 5.0  # to read the last of what a process that is gone has said
 SILENT_SECONDS = 20.0  # without a sign of life: the process is ended
@@ -49,7 +51,8 @@ class MeasureFault(RuntimeError):
 
 class Measurers:
     """At most `limit` processes that measure, each begun by a measurement that finds none. Each holds models
-    and texts of at most `held` bytes, mapped weights aside.
+    and texts of at most `held` bytes, mapped weights aside. At most `limit` measurements may be gone
+    on with at a time.
     """
 
     def __init__(self, limit: int, held: int = 64 << 20) -> None:
@@ -77,12 +80,22 @@ class Measurers:
                 return (yield from measure())
             return (yield from worker.steps())
         finally:
-            worker.busy = False
+            with self._lock:
+                worker.busy -= 1
 
     def pids(self) -> list[int]:
         """Returns the ids of its processes."""
         with self._lock:
             return [worker.pid for worker in self._workers if not worker.ended]
+
+    def idle(self) -> bool:
+        """True if a process waits for work. Has one started where there is none."""
+        worker = self._take()
+        if worker is None:
+            return False
+        with self._lock:
+            worker.busy -= 1
+            return not worker.busy
 
     def close(self) -> None:
         """Ends every process, and waits until it is gone."""
@@ -93,16 +106,19 @@ class Measurers:
             worker.end()
 
     def _take(self) -> Measurer | None:
-        """Returns a process that waits for work; None where there is none, and then has one started."""
+        """Returns a process that waits for work, or one whose measurements rest; None where there is none.
+        Has one started as long as there may be more.
+        """
         with self._lock:
             for worker in [worker for worker in self._workers if worker.ended]:
                 self._workers.remove(worker)
                 if not worker.ready:
                     self._not_before = time.monotonic() + RETRY_SECONDS
-            for worker in self._workers:
-                if worker.ready and not worker.busy:
-                    worker.busy = True
-                    return worker
+            able = [each for each in self._workers if each.ready and (not each.busy or each.rests)]
+            if able:
+                worker = min(able, key=lambda each: each.busy)
+                worker.busy += 1
+                return worker
             room = len(self._workers) + self._starting < self._limit
             if room and not self._closed and time.monotonic() >= self._not_before:
                 self._starting += 1
@@ -127,17 +143,21 @@ def travels(measure: Callable[[], Any]) -> bool:
 
 
 class Measurer:
-    """A process that measures (runs.measure_worker), one thing at a time."""
+    """A process that measures (runs.measure_worker): what it is asked to go on with, one thing at a time."""
 
     def __init__(self, most: int) -> None:
         self._most = most  # bytes that it holds
-        self.ready = self.ended = self.busy = False
+        self.ready = self.ended = False
+        self.busy = 0  # measurements that it was taken for
         self._held: OrderedDict[int, int] = OrderedDict()  # the numbers of what it holds, and their bytes
-        self._new: tuple[int, ...] = ()  # of them, those that came with its measurement
-        self._number = 0  # of its measurement
-        self._quiet = 0.0  # seconds since it last said anything, counted while its result is waited for
+        self._new: dict[int, tuple[int, ...]] = {}  # by measurement, of them those that came with it
+        self._needs: dict[int, dict[int, int]] = {}  # likewise, those that it needs
+        self._number = 0  # of the last measurement
+        self._current = 0  # of the one that is gone on with
+        self._waited_for = False  # a thread waits for the next message about it
+        self._quiet = 0.0  # seconds since it last said anything, counted while a result is waited for
         self._went_on = 0.0
-        self._messages: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._messages: dict[int, queue.SimpleQueue[bytes | None]] = {}  # by measurement
         self._process = start_beside("runs.measure_worker")
         note("measurer started", pid=self.pid)
         self._reader = threading.Thread(target=self._read, name="measurer", daemon=True)
@@ -146,6 +166,11 @@ class Measurer:
     @property
     def pid(self) -> int:
         return self._process.pid
+
+    @property
+    def rests(self) -> bool:
+        """True if no measurement of it is gone on with, and it may have one more."""
+        return not self._waited_for and self.busy < OPEN
 
     def begin(self, measure: partial[Steps[Any]]) -> None:
         """Sends a measurement, with the models that it needs and that are not there. Raises Unsendable, and
@@ -162,12 +187,16 @@ class Measurer:
 
         call = pack((measure.func, measure.args, measure.keywords), refer)
         sizes = {number: _size(value) for number, value in needed.items()}
-        if sum(sizes.values()) > self._most:
-            raise Unsendable(f"{sum(sizes.values()):,} bytes of models and texts")
+        together = {number: size for each in (*self._needs.values(), sizes) for number, size in each.items()}
+        if sum(together.values()) > self._most:
+            raise Unsendable(f"{sum(together.values()):,} bytes of models and texts")
         new = {number: _described(value) for number, value in needed.items() if number not in self._held}
         described = pack(new)
-        self._new, left = tuple(new), self._make_room(sizes)
+        left = self._make_room(sizes, together)
         self._number += 1
+        self._current = self._number
+        self._new[self._number], self._needs[self._number] = tuple(new), sizes
+        self._messages[self._number] = queue.SimpleQueue()
         self._quiet, self._went_on = 0.0, time.monotonic()
         stuck = threading.Timer(SILENT_SECONDS, self._process.kill)  # a process that is stopped reads nothing
         stuck.start()
@@ -177,13 +206,13 @@ class Measurer:
             stuck.cancel()
 
     def steps(self) -> Steps[Any]:
-        """Yields the progress of what was begun, and again at every beat; returns its result. To close it
-        leaves the measurement.
+        """Yields the progress of what was begun last, and again at every beat; returns its result. To close
+        it leaves the measurement.
         """
-        at, ended = Progress(0, 1), False
+        number, at, ended = self._number, Progress(0, 1), False
         try:
             while True:
-                match self._next():
+                match self._next(number):
                     case None:
                         pass
                     case "step", done, total, preparing:
@@ -193,15 +222,17 @@ class Measurer:
                     case "result", result:
                         ended = True
                         return result
-                    case "refused" | "fault" as how, sentence, trace:
+                    case "refused" | "fault" as how, sentence, trace, begun:
                         ended = True
-                        for number in self._new:  # as the process does
-                            del self._held[number]
+                        for each in () if begun else self._new[number]:  # as the process does
+                            self._held.pop(each, None)
                         raise _error(how, sentence, trace)
                 yield at
         finally:
             if not ended:
-                self._leave()
+                self._leave(number)
+            for table in (self._messages, self._new, self._needs):
+                table.pop(number, None)
 
     def end(self) -> None:
         """Ends the process whatever it does, and waits until it is gone."""
@@ -210,41 +241,54 @@ class Measurer:
         if threading.current_thread() is not self._reader:
             self._reader.join(READ_SECONDS)  # it notes that the process has ended
 
-    def _make_room(self, sizes: dict[int, int]) -> tuple[int, ...]:
-        """Returns the numbers that the process is to give up for those that it needs now."""
+    def _make_room(self, sizes: dict[int, int], needed: Container[int]) -> tuple[int, ...]:
+        """Returns the numbers that the process is to give up for those that it needs now; none of those that
+        are `needed` in all.
+        """
         for number, size in sizes.items():
             self._held[number] = size
             self._held.move_to_end(number)
         left = []
-        for number in list(self._held):
-            if (sum(self._held.values()) <= self._most and len(self._held) <= HELD) or number in sizes:
+        for number in [number for number in self._held if number not in needed]:
+            if sum(self._held.values()) <= self._most and len(self._held) <= HELD:
                 break
             del self._held[number]
             left.append(number)
         return tuple(left)
 
-    def _next(self) -> Any:
+    def _next(self, number: int) -> Any:
         """Returns the next message; None where there was none within a beat. Raises MeasureError."""
-        if time.monotonic() - self._went_on > BEAT_SECONDS:
-            self._went_on = time.monotonic()
-            self._send(b"g")
+        if self._current != number or time.monotonic() - self._went_on > BEAT_SECONDS:
+            self._current, self._went_on = number, time.monotonic()
+            self._send(b"g" + str(number).encode())
+        self._waited_for = True
         try:
-            data = self._messages.get(timeout=BEAT_SECONDS)
+            data = self._messages[number].get(timeout=BEAT_SECONDS)
         except queue.Empty:
             self._quiet += BEAT_SECONDS
             if self._quiet > SILENT_SECONDS:
                 self.end()
+            if self.ended:
+                raise MeasureError(GONE) from None
             return None
+        finally:
+            self._waited_for = False
         if data is None:
             raise MeasureError(GONE)
         return unpack(data)
 
-    def _leave(self) -> None:
-        """Has it drop its measurement, and ends it where it does not within LEAVE_SECONDS."""
+    def _leave(self, number: int) -> None:
+        """Has it drop a measurement, and ends it where it does not within LEAVE_SECONDS. Where it goes on
+        with another one, nobody waits for that.
+        """
         with suppress(MeasureError, queue.Empty):
-            self._send(b"l" + str(self._number).encode())
+            self._send(b"l" + str(number).encode())
+            if self._current != number:
+                return
             until = time.monotonic() + LEAVE_SECONDS
-            while (data := self._messages.get(timeout=max(0.0, until - time.monotonic()))) is not None:
+            while (
+                data := self._messages[number].get(timeout=max(0.0, until - time.monotonic()))
+            ) is not None:
                 if unpack(data)[0] not in ("step", "look"):
                     return
         self.end()
@@ -262,10 +306,11 @@ class Measurer:
         with suppress(OSError, ValueError), self._process.stdout as messages:
             while (data := receive(messages)) is not None:
                 self.ready, self._quiet = True, 0.0
-                if data:
-                    self._messages.put(data)
+                if data and (messages_of := self._messages.get(NUMBER.unpack_from(data)[0])) is not None:
+                    messages_of.put(data[NUMBER.size :])
         self.ended = True
-        self._messages.put(None)
+        for each in list(self._messages.values()):
+            each.put(None)
         note("measurer ended", pid=self.pid, code=self._process.wait())
         with suppress(OSError):
             self._process.stdin.close()

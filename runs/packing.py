@@ -23,6 +23,7 @@ from engine.parts.registry import PARTS, Parts, parts_of
 
 LIBRARIES = ("engine", "studies")  # whose records and functions travel
 LENGTH = struct.Struct("<Q")  # before each message, and before the text that a message begins with
+NUMBER = struct.Struct("<I")  # before what a process that measures says of a measurement
 CONTAINERS: dict[str, Callable[[list[Any]], Any]] = {
     each.__name__: each for each in (list, tuple, set, frozenset)
 }

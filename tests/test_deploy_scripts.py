@@ -39,13 +39,17 @@ OWN = {"GLASSFORMER_FRAME_ANCESTORS": "https://a.example"}
 @pytest.mark.parametrize(
     ("given", "frames"), [({}, []), (SPACE, ["https://huggingface.co"]), (SPACE | OWN, ["https://a.example"])]
 )
-def test_a_server_starts_in_the_frame_of_its_space_with_all_descriptors_and_two_pools_of_memory(
+def test_a_server_starts_warm_in_the_frame_of_its_space_with_all_descriptors_and_two_pools_of_memory(
     tmp_path: Path, given: dict[str, str], frames: list[str]
 ) -> None:
     told = _started(tmp_path, says='echo "$@"; env; ulimit -Sn; ulimit -Hn', **given).stdout.splitlines()
     found = [line.partition("=")[2] for line in told if line.startswith("GLASSFORMER_FRAME_ANCESTORS=")]
     assert found == frames and "--logger.hideWelcomeMessage true" in told[0]
     assert told[-2] == told[-1] and "MALLOC_ARENA_MAX=2" in told
+    assert (
+        "GLASSFORMER_WARM=1" in told
+        and "GLASSFORMER_WARM=no" in _started(tmp_path, says="env", GLASSFORMER_WARM="no").stdout
+    )
     assert "MALLOC_ARENA_MAX=4" in _started(tmp_path, says="env", MALLOC_ARENA_MAX="4").stdout
 
 

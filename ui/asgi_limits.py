@@ -40,6 +40,7 @@ LIVE = "/live/"  # ui.live
 UPLOAD = "/_stcore/upload_file/"
 POLICY, TRY_LATER = 1008, 1013  # what a WebSocket that is not taken is told (RFC 6455, IANA registry)
 _TABS = Counter[str]()  # open tabs of this server by address
+_heard = [0.0]  # when any of them last said something
 
 
 def policy() -> str:
@@ -103,6 +104,11 @@ def open_tabs() -> int:
     return _TABS.total()
 
 
+def quiet_seconds() -> float:
+    """Returns how long no tab has said anything."""
+    return time.monotonic() - _heard[0]
+
+
 def middleware() -> list[Middleware]:
     """Returns the middleware for `st.App`. Only here a proxy is believed: uvicorn by itself believes every
     one on this machine, and whom a platform names (`*`, say). Then the peer would be what a visitor wrote,
@@ -153,7 +159,7 @@ class Guard:
             send = websocket_filter.sending(send)
         self._tabs[where] += 1
         try:
-            await self._app(self._addressed(allowed), receive, send)
+            await self._app(self._addressed(allowed), _noting(receive), send)
         finally:
             self._tabs[where] -= 1
             if not self._tabs[where]:
@@ -263,6 +269,17 @@ class Guard:
     def _https(self, scope: Scope) -> bool:
         forwarded = Headers(scope=scope).get("x-forwarded-proto", "") if self._proxies else ""
         return scope.get("scheme") == "https" or forwarded.rpartition(",")[2].strip() == "https"
+
+
+def _noting(receive: Receive) -> Receive:
+    """Notes when a tab says something."""
+
+    async def noted() -> Message:
+        message = await receive()
+        _heard[0] = time.monotonic()
+        return message
+
+    return noted
 
 
 def _known(scope: Scope) -> bool:

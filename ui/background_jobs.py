@@ -35,6 +35,7 @@ T = TypeVar("T")
 Key = tuple[Hashable, ...]
 
 GLANCE = 0.7  # seconds in which a result is simply there
+SHORT = 1.0  # seconds of work after which a measurement gives way to those that had less
 TELLING = 2.0  # seconds of work after which the rest is estimated
 UNWATCHED = 75.0  # seconds: a browser lets a hidden tab ask once a minute
 UNSHOWN = 10.0  # likewise; then it ends as soon as another is asked for, or, a training, lets that go first
@@ -45,6 +46,8 @@ WAITING, MINE = 32, 4  # measurements under way or waiting for their turn: on a 
 NEAR = 24  # likewise, for one network address: a hall often has one, and others want some, too
 _GIVEN_UP = "measures_given_up"  # keys that this tab has cancelled
 _ASKED = "measurements_asked_for"  # in the session: the keys of those that were offered
+_AS = "measures_as"  # in the session: the name of this tab
+NOBODY = "nobody"  # who measures ahead (ui.operate.warming): no tab, so that it makes way for any
 _glancing: set[int] = set()  # threads of pages that wait for a measurement, and compute nothing
 
 
@@ -53,7 +56,9 @@ class TooMany(GlassformerError):
 
 
 class Turns:
-    """Lets so many measurements compute at once: those of a page that is looked at first."""
+    """Lets so many measurements compute at once: those of a page that is looked at first, and of them those
+    that have not worked for long. Else a hall waits for whoever asked for the longest.
+    """
 
     def __init__(self, at_once: int) -> None:
         self._free = at_once
@@ -77,12 +82,12 @@ class Turns:
             self._changed.notify_all()
 
     def belongs_to_others(self, job: Job) -> bool:
-        """True if no tab shows the job, and one that waits is shown."""
+        """True if one that waits goes before the job."""
         with self._changed:
-            return not job.shown and any(other.shown for other in self._waiting)
+            return any(other.rank < job.rank for other in self._waiting)
 
     def _first(self) -> Job:
-        return min(self._waiting, key=lambda job: (not job.shown, job.begun))
+        return min(self._waiting, key=lambda job: (job.rank, job.begun))
 
 
 class Job:
@@ -99,6 +104,7 @@ class Job:
         self.asked_by, self.asked_from, self._pausable = who, where, pausable
         self.progress = Progress(0, 1)
         self._worked = 0.0  # seconds, without waiting, pauses and preparation
+        self._served = 0.0  # seconds of its turns
         self.result: Any = None
         self.error: Exception | None = None
         self.bytes = 0  # of the result
@@ -150,6 +156,10 @@ class Job:
         """Goes on where it was paused, once it is its turn again."""
         self._resumed.set()
 
+    def watches(self, who: str) -> bool:
+        """True for who has waited for it and has not left."""
+        return who in self._watched
+
     def leave(self, who: str) -> None:
         """Stops watching, and cancels where nobody else watches."""
         self._watched.pop(who, None)
@@ -159,11 +169,22 @@ class Job:
     @property
     def shown(self) -> bool:
         """True if a tab has asked about it lately: a visible one asks twice a second, a hidden one seldom."""
-        return self._is_watched(UNSHOWN)
+        tabs = [at for who, at in self._watched.copy().items() if who != NOBODY]
+        return time.monotonic() - max(tabs, default=-math.inf) <= UNSHOWN
+
+    @property
+    def rank(self) -> tuple[bool, bool]:
+        """The smaller goes first."""
+        return not self.shown, self._served > SHORT
+
+    @property
+    def ahead(self) -> bool:
+        """True if it is measured before anybody has asked for it."""
+        return set(self._watched.copy()) == {NOBODY}
 
     def leave_if_unshown(self) -> None:
         """Ends it where no tab shows it; not a training, which somebody may come back to."""
-        if not self._pausable and not self.shown:
+        if self.ahead or not (self._pausable or self.shown):
             self.cancel()
 
     def _is_watched(self, within: float) -> bool:
@@ -212,8 +233,10 @@ class Job:
                 self.bytes = memo.size_of((self.result, self.progress))
                 return True
             self._give_way(time.thread_time() - computed)
+            took = time.monotonic() - began
+            self._served += took
             if not self.progress.preparing:
-                self._worked += time.monotonic() - began
+                self._worked += took
         return False
 
     def _give_way(self, computed: float) -> None:
@@ -261,7 +284,7 @@ class Jobs:
                     raise TooMany(f"{near} measurements from your network are waiting: try again in a minute")
                 for first in [each for each in going if each.asked_by == who][: 1 - MINE]:
                     first.leave(who)
-                for each in going:
+                for each in going if who != NOBODY else ():
                     each.leave_if_unshown()
                 begin = partial(self._measurers.steps, measure) if self._measurers else measure
                 job = self._jobs[key] = Job(begin, self._turns, who, where, pausable)
@@ -272,6 +295,8 @@ class Jobs:
     def get(self, key: Key) -> Job | None:
         """Returns the measurement of that key, under way, ended or left."""
         with self._lock:
+            if key in self._jobs:
+                self._jobs.move_to_end(key)
             self._forget_oldest(key)
             return self._jobs.get(key)
 
@@ -308,6 +333,17 @@ class Jobs:
         """Returns the ids of the processes that measure; none where threads do."""
         return self._measurers.pids() if self._measurers else []
 
+    def watched(self, who: str, since: float) -> list[Job]:
+        """Returns the measurements that somebody has waited for and that began after a moment."""
+        with self._lock:
+            return [job for job in self._jobs.values() if job.begun >= since and job.watches(who)]
+
+    def idle(self) -> bool:
+        """True if nothing is under way, and a process waits for the next one where there are any."""
+        with self._lock:
+            going = any(not job.ended for job in self._jobs.values())
+        return not going and (self._measurers is None or self._measurers.idle())
+
     def forget(self, key: Key, job: Job) -> None:
         """Forgets a result, so that the next request begins anew; not where that has begun already."""
         with self._lock:
@@ -329,6 +365,21 @@ def measure_apart(processes: int) -> None:
 def measuring_processes() -> list[int]:
     """Returns the ids of the processes that measure for this server."""
     return _server.pids()
+
+
+def idle() -> bool:
+    """True if this server measures nothing, and could begin at once."""
+    return _server.idle()
+
+
+def measure_for_nobody(state: Any) -> None:
+    """Has the session with this state measure ahead: what it asks for makes way for what any tab asks for."""
+    state[_AS] = NOBODY
+
+
+def measured_for_nobody(since: float) -> list[Job]:
+    """Returns the measurements that began ahead after a moment (of time.monotonic)."""
+    return _server.watched(NOBODY, since)
 
 
 def forget_results() -> None:
@@ -442,7 +493,7 @@ def _watch(key: Key, job: Job, doing: str, meanwhile: Callable[[Any], object] | 
 
 def _who() -> str:
     """This tab, for as long as it is open."""
-    name: str = st.session_state.setdefault("measures_as", secrets.token_hex(8))
+    name: str = st.session_state.setdefault(_AS, secrets.token_hex(8))
     return name
 
 

@@ -24,7 +24,7 @@ from runs.manager import RunManager
 from runs.profiles import Profile
 from runs.transport import resident_bytes
 from ui import asgi_limits, background_jobs, identity, memo, session
-from ui.operate import file_descriptors, health, log, metrics, patches
+from ui.operate import file_descriptors, health, log, metrics, patches, warming
 
 COLLECTED = 20_000, 20, 50  # new objects until garbage is collected; so many times until older one is, too
 LOOPBACK = ("localhost", "127.0.0.1", "::1")  # how a browser on this computer calls it
@@ -46,7 +46,12 @@ async def lifespan(_: object) -> AsyncIterator[None]:
     background_jobs.measure_apart(session.profile().measure_workers)
     ahead = asyncio.create_task(asyncio.to_thread(_go_ahead))
     looking = asyncio.create_task(health.look_ahead())
-    sparing = asyncio.create_task(_spare_memory())
+    warm = warming.Warming() if warming.wanted() else None
+    sparing = asyncio.create_task(_spare_memory(warm=warm))
+    others = [looking, sparing]
+    if warm is not None:
+        health.tell_warmth(lambda: warm.done)
+        others.append(asyncio.create_task(_keep_warm(warm, [ahead, looking])))
     await anyio.to_thread.run_sync(session.manager)
     for doubt in doubts(session.profile(), session.manager()):
         logging.getLogger(__name__).warning(doubt)
@@ -59,15 +64,23 @@ async def lifespan(_: object) -> AsyncIterator[None]:
         note("server ends")
         unserve()
         patches.withdraw()
-        looking.cancel()
-        sparing.cancel()
-        await asyncio.wait([ahead, looking, sparing])
+        for each in others:
+            each.cancel()
+        await asyncio.wait([ahead, *others])
         await anyio.to_thread.run_sync(background_jobs.leave_all)
         await anyio.to_thread.run_sync(session.close_manager)
 
 
-async def _spare_memory(every: float = EMPTY_SECONDS / 10) -> None:
-    """Gives memory back each time that no tab has been open for EMPTY_SECONDS."""
+async def _keep_warm(warm: warming.Warming, first: list[asyncio.Task[None]]) -> None:
+    """Warms the server, after what its first visitor needs first."""
+    await asyncio.wait(first)
+    await warm.keep_warm()
+
+
+async def _spare_memory(every: float = EMPTY_SECONDS / 10, warm: warming.Warming | None = None) -> None:
+    """Gives memory back each time that no tab has been open for EMPTY_SECONDS. A server that is to be warm is
+    warmed again then.
+    """
     empty = math.inf  # seconds without a tab; nothing to give back before the first
     while True:
         await asyncio.sleep(every)
@@ -75,6 +88,8 @@ async def _spare_memory(every: float = EMPTY_SECONDS / 10) -> None:
         if EMPTY_SECONDS <= empty < math.inf:
             await asyncio.to_thread(give_memory_back)
             empty = math.inf
+            if warm is not None:
+                warm.forgotten()
 
 
 def give_memory_back() -> None:

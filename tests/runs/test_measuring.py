@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -231,13 +232,50 @@ def test_what_is_left_ends_with_its_step_and_the_process_goes_on(measurers: Meas
     assert same(finish(worker_steps(worker, MEASURES["sinks"])), finish(MEASURES["sinks"]()))
 
 
+def test_a_measurement_that_rests_leaves_its_process_to_the_next_and_goes_on(measurers: Measurers) -> None:
+    worker, other = warm(measurers), model()
+    long = measurers.steps(partial(scan, other, LONG, 1, window=16, batch=1))
+    assert any(next(long).done for _ in range(500))
+    left = measurers.steps(SLOW)
+    assert any(next(left).done for _ in range(500))
+    for name in ("sinks", "patching"):
+        assert same(finish(measurers.steps(MEASURES[name])), finish(MEASURES[name]()))
+    with pytest.raises(MeasureError, match="give at least"):
+        finish(measurers.steps(partial(sinks, other, (1,), 3)))
+    assert worker.busy == 2 and worker._number - max(worker._messages) == 3, "in that one process"
+    left.close()
+    assert same(finish(long), finish(scan(other, LONG, 1, window=16, batch=1)))
+    assert worker is warm(measurers) and not worker._messages and not worker._needs
+    assert same(finish(measurers.steps(MEASURES["sinks"])), finish(MEASURES["sinks"]()))
+
+
+def test_what_rests_takes_no_more_of_its_process_than_there_may_be(
+    measurers: Measurers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker, other = warm(measurers), model()
+    resting = measurers.steps(SLOW)
+    assert any(next(resting).done for _ in range(500))
+    monkeypatch.setattr(worker, "_most", sum(sum(each.values()) for each in worker._needs.values()))
+    assert worker.rests
+    monkeypatch.setattr(measuring, "OPEN", 1)
+    assert not worker.rests and not measurers.idle()
+    monkeypatch.undo()
+    monkeypatch.setattr(worker, "_most", sum(sum(each.values()) for each in worker._needs.values()))
+    with pytest.raises(Unsendable, match="bytes of models and texts"):
+        worker.begin(partial(sinks, other, IDS, 3))
+    resting.close()
+    assert same(finish(worker_steps(worker, partial(sinks, other, IDS, 3))), finish(sinks(other, IDS, 3)))
+    assert measurers.idle()
+
+
 def test_it_stands_still_while_nobody_waits(measurers: Measurers) -> None:
     worker = warm(measurers)
     steps = begun(worker)
     time.sleep(WAITED_FOR_SECONDS + 1.0)
-    waiting = worker._messages.qsize()
+    (messages,) = worker._messages.values()
+    waiting = messages.qsize()
     time.sleep(1.0)
-    assert waiting and worker._messages.qsize() == waiting, "as a paused measurement does"
+    assert waiting and messages.qsize() == waiting, "as a paused measurement does"
     at = next(steps).done
     assert any(next(steps).done > at for _ in range(waiting + 50))
     steps.close()
@@ -276,11 +314,16 @@ def test_a_refusal_is_its_sentence_and_a_fault_is_raised_with_its_trace(measurer
     assert "play_named" in fault.value.__notes__[0]
 
 
-def test_a_model_that_came_with_a_refusal_is_sent_again(measurers: Measurers) -> None:
+def test_a_model_that_came_with_a_refusal_is_there(
+    measurers: Measurers, monkeypatch: pytest.MonkeyPatch
+) -> None:
     worker, other = warm(measurers), model()
-    for _ in range(2):
+    sent, size = all_sent(worker, monkeypatch), sum(p.nbytes for p in other.parameters())
+    for new in (True, False):
+        sent.clear()
         with pytest.raises(MeasureError, match="give at least"):
             finish(worker_steps(worker, partial(sinks, other, (1,), 3)))
+        assert (len(sent[0]) > size) == new
     assert same(finish(worker_steps(worker, partial(sinks, other, IDS, 3))), finish(sinks(other, IDS, 3)))
 
 
@@ -318,6 +361,7 @@ def test_no_function_but_of_the_libraries_is_called(measurers: Measurers) -> Non
     worker = warm(measurers)
     call = pack((sinks, (), {})).replace(b"studies.circuits.sinks:measure", b"os:system".ljust(30))
     worker._number += 1
+    worker._messages[worker._number], worker._new[worker._number] = SimpleQueue(), ()
     worker._send(b"o" + pack((worker._number, (), pack({}), call)))
     with pytest.raises(MeasureFault, match="neither of engine nor of studies"):
         finish(worker.steps())

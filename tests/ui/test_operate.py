@@ -300,7 +300,8 @@ def test_a_computer_for_itself_is_reached_by_its_names_alone(
 
 
 def test_what_was_measured_is_given_back_once_all_have_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    tabs, given = [0], []
+    tabs, given, forgotten = [0], [], []
+    warm: Any = SimpleNamespace(forgotten=lambda: forgotten.append(True))
     monkeypatch.setattr(server, "EMPTY_SECONDS", 0.2)
     monkeypatch.setattr(server.asgi_limits, "open_tabs", lambda: tabs[0])
     monkeypatch.setattr(server, "return_memory", lambda: given.append(True))
@@ -309,7 +310,7 @@ def test_what_was_measured_is_given_back_once_all_have_left(monkeypatch: pytest.
     monkeypatch.setattr(background_jobs, "_server", jobs)
 
     async def visited() -> None:
-        sparing = asyncio.create_task(server._spare_memory(0.02))
+        sparing = asyncio.create_task(server._spare_memory(0.02, warm))
         await asyncio.sleep(0.5)
         assert not given, "nobody has been there"
         tabs[0] = 1
@@ -327,7 +328,7 @@ def test_what_was_measured_is_given_back_once_all_have_left(monkeypatch: pytest.
         await asyncio.to_thread(wait, lambda: given)
         assert memo.MEASURED.known("heads") is memo.LOADED.known("heads") is jobs.get(("neurons",)) is None
         await asyncio.sleep(0.5)
-        assert len(given) == 1
+        assert len(given) == len(forgotten) == 1, "and is warmed again"
         sparing.cancel()
 
     aside(visited())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import inf
 from time import monotonic
 
@@ -79,10 +79,13 @@ class Health:
 
 
 _SERVED: list[Health] = []  # of this process, the last is in use
+_WARMTH: list[Callable[[], bool]] = []  # where the server is warmed, what says whether it is warm
 
 
 def _response(warm: bool, spare: bool, page: bool) -> JSONResponse:
     report: dict[str, object] = {"ready": warm and page, "spare": spare, "page": page}
+    if _WARMTH:
+        report["warm"] = _WARMTH[-1]()
     if missing := patches.missing_controls():
         report["unprotected"] = missing
     return JSONResponse(report, 200 if warm and page else 503, {"Cache-Control": "no-store"})
@@ -92,6 +95,11 @@ def routes() -> list[Route]:
     """Returns the routes of this server beside Streamlit's own."""
     _SERVED.append(Health())
     return [Route(PATH, _SERVED[-1].answer, methods=["GET"])]
+
+
+def tell_warmth(warmth: Callable[[], bool]) -> None:
+    """Has reports say whether every view has been drawn ahead."""
+    _WARMTH.append(warmth)
 
 
 async def look_ahead() -> None:

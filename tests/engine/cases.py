@@ -14,29 +14,31 @@ Test = Callable[..., None]
 
 
 def for_each(
-    names: str | Sequence[str], values: Iterable[Any], ids: Any = None, fast: int | Collection[Any] = ()
+    names: str | Sequence[str],
+    values: Iterable[Any],
+    ids: Any = None,
+    fast: int | Collection[Any] = (),
+    without: str = "",
 ) -> Callable[[Test], Test]:
     """Like `pytest.mark.parametrize`, but all the cases are one test: the first that fails is named in a note.
 
     For cases that need nothing of their own from a fixture, but for a folder: each has its own `tmp_path`.
     Decorators may be stacked: then every combination is tried. With `fast`, the fast tier takes these cases, or so
     many of them, drawn by the test's name (other tests of the same table draw others); the exhaustive tier takes all.
+    `without` says why there may be no case on a machine: there the test is skipped.
     """
     wanted = [one.strip() for one in names.split(",")] if isinstance(names, str) else list(names)
     cases = list(values)
-    assert cases, f"no case of {', '.join(wanted)}"
+    assert cases or without, f"no case of {', '.join(wanted)}"
     labels = [ids(case) for case in cases] if callable(ids) else list(ids or map(repr, cases))
 
     def decorate(test: Test) -> Test:
-        places = range(len(cases))
-        if isinstance(fast, int):
-            drawn = set(Random(test.__name__).sample(places, min(fast, len(cases))))
-        else:
-            drawn = {place for place in places if cases[place] in fast}
-            assert len(drawn) == len(fast), "a case of the fast tier is none of the cases"
+        drawn = _drawn(cases, fast, test.__name__)
 
         @functools.wraps(test)
         def through(tier: str = "exhaustive", **fixtures: Any) -> None:
+            if not cases:
+                pytest.skip(without)
             folder = fixtures.get("tmp_path")
             for place, (case, label) in enumerate(zip(cases, labels, strict=True)):
                 if tier == "fast" and place not in drawn:
@@ -62,3 +64,12 @@ def for_each(
         return pytest.mark.parametrize("tier", tiers)(through)
 
     return decorate
+
+
+def _drawn(cases: list[Any], fast: int | Collection[Any], name: str) -> set[int]:
+    """The places of the cases that the fast tier takes."""
+    if isinstance(fast, int):
+        return set(Random(name).sample(range(len(cases)), min(fast, len(cases))))
+    drawn = {place for place, case in enumerate(cases) if case in fast}
+    assert len(drawn) == len(fast), "a case of the fast tier is none of the cases"
+    return drawn

@@ -83,8 +83,8 @@ def test_what_is_refused_there_is_refused_here() -> None:
             finish(steps)
 
 
-LONG = "".join(f"{i * 7919:x}" for i in range(120_000))
-MERGES = 100_000  # minutes of work: looking through /proc takes seconds where much else runs
+LONG = "".join(f"{i * 7919:x}" for i in range(700_000))
+MERGES = 300_000  # a minute of work or more: looking through /proc takes seconds where much else runs
 
 
 def test_it_says_how_far_it_is_and_is_left_at_once() -> None:

@@ -130,7 +130,7 @@ def test_greedy_drafts_leave_the_text_of_every_architecture(fields: dict[str, An
     assert sum(len(record.drafted) for record in records) > 5
 
 
-@for_each("name", REAL)
+@for_each("name", REAL, without="SmolLM2 is not installed")
 def test_a_real_model_repeats_a_text_in_few_passes_and_word_for_word(name: str) -> None:
     large, tokenizer = opened(name)
     ids = tokenizer.encode("The moon and the sun. The moon and the sun. The moon and the sun.")

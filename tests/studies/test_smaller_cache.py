@@ -188,7 +188,7 @@ def test_what_cannot_be_is_refused() -> None:
         finish(losses(loud(tiny(context=24), seed=3), [[1] * 47], ways(47, 8)))
 
 
-@for_each("name", REAL)
+@for_each("name", REAL, without="SmolLM2 is not installed")
 def test_a_real_model_needs_its_first_tokens(name: str) -> None:
     model, tokenizer = opened(name)
     tokens = torch.tensor([tokenizer.encode(corpora.load("python").text[20_000:22_000])[:256]])
@@ -209,7 +209,7 @@ def test_passages_follow_one_another_in_the_held_out_text() -> None:
 
 
 @pytest.mark.skipif(corpora.shakespeare_path() is None, reason="needs Tiny Shakespeare")
-@for_each("name", REAL)
+@for_each("name", REAL, without="SmolLM2 is not installed")
 def test_a_stored_passage_is_measured_again(name: str) -> None:
     model, tokenizer = opened(name)
     text = passages(corpora.load("shakespeare"), tokenizer, smaller_caches.LENGTH, 1, 1)

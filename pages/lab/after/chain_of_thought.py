@@ -42,7 +42,7 @@ from ui.players.plot import plot
 from ui.race import show_race, stored_race
 
 TEXT = content.beside(__file__)
-HEIGHT = 292
+HEIGHT = 300
 
 
 def draw(name: str, container: DeltaGenerator) -> None:

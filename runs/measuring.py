@@ -32,7 +32,7 @@ from studies.weights.pretrained.vocabulary import PretrainedTokenizer
 
 T = TypeVar("T")
 HELD = 8  # models and texts that one process holds, at most
-OPEN = 6  # measurements that are open in one process, likewise
+OPEN = 12  # measurements that are open in one process, likewise
 BEAT_SECONDS = 0.2  # after which who listens looks whether the result is still wanted
 READ_SECONDS = 5.0  # to read the last of what a process that is gone has said
 SILENT_SECONDS = 20.0  # without a sign of life: the process is ended

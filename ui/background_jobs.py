@@ -35,7 +35,7 @@ T = TypeVar("T")
 Key = tuple[Hashable, ...]
 
 GLANCE = 0.7  # seconds in which a result is simply there
-SHORT = 1.0  # seconds of work after which a measurement gives way to those that had less
+SHORT = 1.0  # seconds of work after which a measurement gives way to those that had less; so at 2, 4, 8
 TELLING = 2.0  # seconds of work after which the rest is estimated
 UNWATCHED = 75.0  # seconds: a browser lets a hidden tab ask once a minute
 UNSHOWN = 10.0  # likewise; then it ends as soon as another is asked for, or, a training, lets that go first
@@ -57,7 +57,7 @@ class TooMany(GlassformerError):
 
 class Turns:
     """Lets so many measurements compute at once: those of a page that is looked at first, and of them those
-    that have not worked for long. Else a hall waits for whoever asked for the longest.
+    that have worked least. Else a hall waits for whoever asked for the longest.
     """
 
     def __init__(self, at_once: int) -> None:
@@ -173,9 +173,9 @@ class Job:
         return time.monotonic() - max(tabs, default=-math.inf) <= UNSHOWN
 
     @property
-    def rank(self) -> tuple[bool, bool]:
+    def rank(self) -> tuple[bool, int]:
         """The smaller goes first."""
-        return not self.shown, self._served > SHORT
+        return not self.shown, int(self._served / SHORT).bit_length()
 
     @property
     def ahead(self) -> bool:

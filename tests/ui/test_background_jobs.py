@@ -140,30 +140,29 @@ def test_the_page_that_is_looked_at_goes_first() -> None:
     assert ended == ["shown", "training", "hidden"], "and what nobody looks at as it came"
 
 
-def test_a_long_one_gives_way_to_a_short_one_and_goes_on_where_it_was(
+def test_a_long_one_gives_way_to_shorter_ones_and_goes_on_where_it_was(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(background_jobs, "SHORT", 0.05)
     jobs, calls, ended = Jobs(), list[int](), list[str]()
-    enough = threading.Event()
 
-    def steps(name: str, seconds: float) -> Steps[str]:
+    def steps(name: str, count: int) -> Steps[str]:
         calls.append(1)
-        begun = time.monotonic()
-        while time.monotonic() < begun + seconds or (name == "long" and not enough.is_set()):
-            time.sleep(0.01)
-            yield Progress(0, 1)
+        for i in range(count):
+            if name == "long" and len(ended) == 2:
+                break
+            time.sleep(0.02)
+            yield Progress(i, count)
         ended.append(name)
         return name
 
-    long = jobs.of(("long",), partial(steps, "long", 0.3), "a")
-    assert not long.wait(0.2, "a")
-    also = jobs.of(("also long",), partial(steps, "also long", 0.3), "b")
-    short = jobs.of(("short",), partial(steps, "short", 0.0), "c")
-    assert short.wait(5, "c")
-    enough.set()
-    assert long.wait(5, "a") and also.wait(5, "b")
-    assert ended == ["short", "long", "also long"] and len(calls) == 3, "of long ones the first that began"
+    long = jobs.of(("long",), partial(steps, "long", 200), "a")
+    assert not long.wait(0.4, "a")
+    middle = jobs.of(("middle",), partial(steps, "middle", 6), "b")
+    assert not middle.wait(0.06, "b")
+    short = jobs.of(("short",), partial(steps, "short", 1), "c")
+    assert all(job.wait(5, who) for job, who in ((short, "c"), (middle, "b"), (long, "a")))
+    assert ended == ["short", "middle", "long"] and len(calls) == 3
 
 
 def test_a_paused_one_that_is_cancelled_ends() -> None:

@@ -40,9 +40,9 @@ UNSEEN = {"RemoveDecorator"} | {
 ANNOTATED = (ast.arg, ast.AnnAssign)
 # Arguments and keys of a figure whose numbers are a matter of taste, or only decide whether a zoom is kept
 LAID_OUT = {
-    *("ax", "ay", "bargap", "domain", "dtick", "font", "len", "legend", "margin", "nticks", "opacity"),
-    *("points", "size", "standoff", "textfont", "thickness", "tickangle", "tickfont", "uirevision", "width"),
-    *("xshift", "yshift"),
+    *("ax", "ay", "bargap", "domain", "dtick", "font", "height", "len", "legend", "margin", "nticks"),
+    *("opacity", "points", "showlegend", "size", "standoff", "textfont", "thickness", "tickangle"),
+    *("tickfont", "uirevision", "width", "xshift", "yshift"),
 }
 
 

@@ -36,6 +36,7 @@ HEIGHTS = {"ends": 420, "curves": 350}
 OURS = "shakespeare-modern"
 INITS: tuple[Init, ...] = ("torch", "normal")  # those of the lecture's code, and of its text
 DEEPEST = "block-8"
+LESS_DEEP = "block-4"
 SHADES = ("run0", "run1", "run2", "run3", "run4", "run5", "validation", "training")
 
 
@@ -151,7 +152,7 @@ def _agreement(experiment: Experiment) -> str:
         worst = ""
     else:
         count, tried = len(experiment.agreeing), len(compared) + len(experiment.lost)
-        said, worst = TEXT("agreement", agreeing=count, all=tried, near=NEAR), _worst(experiment)
+        said, worst = TEXT("agreement", agreeing=count, all=tried, near=NEAR), _apart(experiment)
     diverged = [_diverges(name, len(experiment.of(name))) for name in experiment.lost]
     return f"{'; '.join(filter(None, (said, worst, *diverged)))}."
 
@@ -160,13 +161,14 @@ def _diverges(name: str, seeds: int) -> str:
     return TEXT("diverges" if seeds > 1 else "diverges once", title=_title(name), seeds=seeds)
 
 
-def _worst(experiment: Experiment) -> str:
-    """Names the rung that is furthest from its published loss; nothing where all agree."""
-    if len(experiment.agreeing) == len(experiment.compared):
-        return ""
-    offs = {name: each.off for name, each in experiment.rungs.items() if each.off is not None}
-    name, off = max(offs.items(), key=lambda item: abs(item[1]))
-    return TEXT("worst above" if off > 0 else "worst below", title=_title(name), off=abs(off))
+def _apart(experiment: Experiment) -> str:
+    """Names the rungs that end apart from their published losses, the furthest first; nothing where all
+    agree.
+    """
+    offs = {name: experiment.rungs[name].off or 0.0 for name in experiment.compared}
+    apart = sorted(set(offs) - set(experiment.agreeing), key=lambda name: -abs(offs[name]))
+    ends = (("above" if offs[name] > 0 else "below", _title(name), abs(offs[name])) for name in apart)
+    return ", ".join(TEXT(f"apart {way}", title=title, off=off) for way, title, off in ends)
 
 
 def _reasons(experiment: Experiment) -> str:
@@ -223,7 +225,33 @@ def _diverged(experiment: Experiment) -> str:
                         precisions=" and ".join(sorted(set(steps.values()))),
                     )
                 )
-    return TEXT("diverged", runs=content.Filled("; ".join(rows))) if rows else ""
+    if not rows:
+        return ""
+    said = TEXT("diverged", runs=content.Filled("; ".join(rows)))
+    return " ".join(filter(None, (said, _in_float32(experiment))))
+
+
+def _in_float32(experiment: Experiment) -> str:
+    """Says where trainings in float32 stand, and the same ones in bfloat16, in which all that diverged were;
+    nothing where another did.
+    """
+    if any(each.diverged is not None and each.precision != "bfloat16" for each in experiment.runs):
+        return ""
+    rows = []
+    for each in experiment.runs:
+        twins = [
+            other
+            for other in experiment.runs
+            if (other.name, other.init, other.seed, other.biases)
+            == (each.name, each.init, each.seed, each.biases)
+            and other.precision != each.precision
+        ]
+        if each.precision != "float32" or not twins:
+            continue
+        step = min(each.steps[-1], twins[0].steps[-1])
+        ours, other = (dict(zip(run.steps, run.train, strict=True))[step] for run in (each, twins[0]))
+        rows.append(TEXT("in float32 of", title=_title(each.name), step=step, loss=ours, other=other))
+    return TEXT("in float32", runs=content.Filled("; ".join(rows))) if rows else ""
 
 
 def _initial_weights(experiment: Experiment) -> str:
@@ -235,16 +263,9 @@ def _initial_weights(experiment: Experiment) -> str:
         code, text = (
             [each.train[-1] for each in experiment.of(name, init) if each.finished] for init in INITS
         )
-        if min(len(code), len(text)) > 1:
+        if min(len(code), len(text)) > 0 and max(len(code), len(text)) > 1:
             rows.append(
-                TEXT(
-                    "initial weights of",
-                    title=_title(name),
-                    code_low=min(code),
-                    code_high=max(code),
-                    text_low=min(text),
-                    text_high=max(text),
-                )
+                TEXT("initial weights of", title=_title(name), code=_between(code), text=_between(text))
             )
     if not rows:
         return ""
@@ -257,6 +278,12 @@ def _initial_weights(experiment: Experiment) -> str:
     ]
     said = TEXT("initial weights", rungs=content.Filled("; ".join(rows)))
     return f"{said} {TEXT('biases', pairs=content.Filled(', '.join(pairs)))}" if pairs else said
+
+
+def _between(ends: Sequence[float]) -> str:
+    """Says between which losses trainings ended, or where the only one did."""
+    low, high = min(ends), max(ends)
+    return TEXT("ends" if len(ends) > 1 else "end", low=low, high=high)
 
 
 def _depth(experiment: Experiment) -> str:
@@ -272,11 +299,17 @@ def _depth(experiment: Experiment) -> str:
             return ""
         counts, losses = ", ".join(f"×{n}" for n in ends), ", ".join(f"{loss:.2f}" for loss in ends.values())
         parts[kind] = TEXT(f"depth {kind}", counts=counts, losses=content.Filled(losses))
-    said, deepest = TEXT("depth", **parts), experiment.rungs.get(DEEPEST)
-    if deepest is None or not deepest.finished:
-        return said
-    step, loss = deepest.best
-    return f"{said} {TEXT('best step', title=_title(DEEPEST), loss=loss, step=step)}"
+    said = [TEXT("depth", **parts)]
+    for name in experiment.lost:
+        if name.startswith("attention"):
+            loss, step = min(each.best[::-1] for each in experiment.of(name))
+            said.append(TEXT("before it diverged", title=_title(name), loss=loss, step=step))
+    best = [
+        TEXT("best step", title=_title(each.name), loss=each.best[1], step=each.best[0])
+        for each in (experiment.rungs.get(name) for name in (DEEPEST, LESS_DEEP))
+        if each and each.finished
+    ]
+    return " ".join([*said, TEXT("at their best", runs=content.Filled("; ".join(best)))] if best else said)
 
 
 def _cuts(experiment: Experiment) -> str:
@@ -298,6 +331,9 @@ def _cuts(experiment: Experiment) -> str:
         token_training=tokens.train[-1],
         token_loss=tokens.whole,
         token_bits=tokens.bits,
+        whose=TEXT(f"init {letters.init}"),
+        best=tokens.best[1],
+        best_step=tokens.best[0],
     )
 
 
@@ -307,14 +343,15 @@ def _table(experiment: Experiment) -> pd.DataFrame:
     for name in LECTURE:
         each = experiment.rungs.get(name)
         off = None if each is None or each.off is None else TEXT("difference", off=each.off)
+        held = each if each and each.diverged is None else None
         rows.append(
             {
                 TEXT["column rung"]: LECTURE[name].rung.title,
                 TEXT["column parameters"]: _parameters(name),
                 TEXT["column published"]: _published(name),
-                TEXT["column training"]: each.train[-1] if each else None,
+                TEXT["column training"]: held.train[-1] if held else None,
                 TEXT["column difference"]: off,
-                TEXT["column held-out"]: each.validation[-1] if each else None,
+                TEXT["column held-out"]: held.validation[-1] if held else None,
                 TEXT["column steps"]: _reached(each),
                 TEXT["column init"]: TEXT(f"init {each.init}") if each else None,
                 TEXT["column seeds"]: len(experiment.of(name)),

@@ -14,6 +14,7 @@ from engine.data.progress import finish
 from engine.data.tokenizers.char import CharTokenizer
 from engine.model import count_parameters
 from engine.recording import record
+from pages.inside.feedforward import neuron_maps
 from studies.experiments import dropout_runs, expert_runs, no_feedforward
 from studies.experiments.dropout_runs import LITTLE, WHOLE
 from studies.feedforward.activation_functions import curve, gated_surface, spread, worst_difference
@@ -332,3 +333,12 @@ def test_experts_compares_characters_with_chance_and_counts_active_parameters():
     assert rows.loc["not balanced", "parameters"] == f"{count_parameters(mixture):,}"
     router = 4 * 96 * 8
     assert rows.loc["not balanced", "active"] == f"{count_parameters(dense) + router:,}"
+
+
+def test_a_click_in_a_layer_s_map_names_its_layer_and_neuron() -> None:
+    post, shown = np.random.default_rng(0).normal(size=(3, 40)), np.array([5, 31, 0])
+    figure = neuron_maps.layer_map(post, shown, ["a", "b", "c"], layer=2, chosen=31, top=2.0, signed=True)
+    heat = figure.traces[0]
+    assert [divmod(int(row[0]), neuron_maps.CODE) for row in heat["customdata"]] == [(2, 5), (2, 31), (2, 0)]
+    assert heat["y"] == ["5", "31", "0"]
+    np.testing.assert_allclose(heat["z"], post[:, shown].T, rtol=1e-6)

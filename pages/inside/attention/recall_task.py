@@ -43,9 +43,12 @@ def draw(line: DeltaGenerator) -> None:
         data=table(runs),
         name="memory-on-a-task",
     )
-    enough = last["attention"] - last["hybrid"] < NEAR
-    case = "answer" if enough else "answer too small"
-    explain.answer(TEXT(case, d_head=WIDTH // heads, keys=KEYS, steps=STEPS, **last))
+    enough, size = last["attention"] - last["hybrid"] < NEAR, WIDTH // heads
+    if enough:
+        said = TEXT("answer", d_head=size, keys=KEYS, steps=STEPS, **last)
+    else:
+        said = TEXT("answer too small", d_head=size, steps=STEPS, **last)
+    explain.answer(said)
     explain.measure_it(_setting, runs, heads)
 
 

@@ -47,6 +47,7 @@ from ui.training_step import NEWEST
 
 TEXT = content.beside(__file__)
 COUNT, LEAST, MOST = len(ITEMS), *by_chance()
+APART = 6  # questions: two standard errors of the difference of two marks near a half, were they independent
 ORDER = "bench_order"  # key
 HEIGHT = 330
 
@@ -132,8 +133,11 @@ def answer(scores: Scores, wording: Wording, order: str, examples: int = 0) -> s
     many examples stood.
     """
     now, first = scores.mark("whole", wording), scores.mark("whole")
-    if wording != "question":
-        return TEXT("worded" if wording == "paraphrase" else "others", now=now, first=first, count=COUNT)
+    if wording == "other":
+        return TEXT("others", now=now, first=first, count=COUNT)
+    if wording == "paraphrase":
+        alike = abs(now - first) < APART
+        return TEXT("worded" if alike else "worded apart", now=now, first=first, count=COUNT)
     marks = [scores.mark(way) for way in WAYS]
     if order == MIXED:
         spread = "spread" if LEAST <= marks[0] <= MOST else "spread above"

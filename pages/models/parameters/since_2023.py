@@ -84,14 +84,14 @@ def of_ledger(choice: Choice, tokens: int) -> dict[str, tuple[float, float]]:
 
 def _answer(card: Card, measure: str, tokens: int) -> str:
     """Says what a token meets, caches or costs, and why."""
+    beyond = f" {TEXT('beyond', context=card.context)}" if tokens > card.context else ""
     if measure == "met":
         case = "met all" if card.active == card.total else "met"
         return TEXT(case, model=card.title, share=card.share, active=card.active, total=card.total)
     if measure == "worked":
         work = card.flops(tokens)
-        return TEXT("worked", model=card.title, flop=work, tokens=tokens, dense=work / 2)
+        return TEXT("worked", model=card.title, flop=work, tokens=tokens, dense=work / 2) + beyond
     each = content.Filled(f"{(card.cache(tokens) + card.state) / tokens:,.0f}")
-    beyond = f" {TEXT('beyond', context=card.context)}" if tokens > card.context else ""
     return f"{TEXT('cached', model=card.title, each=each, tokens=tokens)} {_why_cached(card)}{beyond}"
 
 

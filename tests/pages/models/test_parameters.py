@@ -396,4 +396,6 @@ def test_a_card_since_2023_is_counted_beside_the_chosen_model(drawn):
 ])  # fmt: skip
 def test_a_card_says_why_its_cache_is_small(card, says):
     assert says in sentences(opened(scope="since", measure="cached", card=card))
-    assert "as much as a dense model of" in sentences(opened(scope="since", measure="worked", card=card))
+    assert "as much as the matrices of a dense model of" in sentences(
+        opened(scope="since", measure="worked", card=card)
+    )

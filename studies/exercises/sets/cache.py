@@ -94,8 +94,40 @@ def latent(rng: Random) -> Exercise:
     )
 
 
+def few_bits(rng: Random) -> Exercise:
+    layers, kv, wide = rng.choice([12, 16, 24, 30]), rng.choice([2, 3, 4, 8]), rng.choice([64, 128])
+    bits = rng.choice([2, 4, 8])
+    each, whole = wide * bits // 8 + 4, 2 * wide
+    result = 2 * layers * kv * each
+    return Exercise(
+        f"A model of {layers} layers and {kv} KV heads of {wide} numbers caches keys and values rounded to"
+        f" **{bits} bits** a number. Each vector also keeps its scale and its minimum, 2 bytes each. How many"
+        " bytes does a token take?",
+        Numbers(),
+        (result,),
+        (
+            f"A vector: {wide} · {bits} / 8 = {wide * bits // 8} bytes, and 4 for scale and minimum: {each}.",
+            f"A key and a value for each head and layer: 2 · {layers} · {kv} · {each} = **{result:,}**; with"
+            f" 16 bits it would be {2 * layers * kv * whole:,}.",
+        ),
+        mistakes(
+            (
+                (2 * layers * kv * (each - 4),),
+                "You left out scales and minima: without them no number comes back.",
+            ),
+            ((result / 2,), "You forgot the factor 2: both keys and values are cached."),
+            ((2 * layers * kv * (wide * bits + 4),), "A byte has eight bits."),
+            ((2 * layers * kv * whole,), "That is the cache with 16 bits a number."),
+            ((2 * kv * each,), "That is only one layer. Every layer has its own cache."),
+        ),
+        see("generation", generation_view="cache", kv_part="smaller"),
+        {"layers": layers, "kv": kv, "wide": wide, "bits": bits},
+    )
+
+
 TASKS = (
     ("size", "The cache's bytes", size),
     ("rows", "Without a cache", rows),
+    ("few-bits", "A cache in few bits", few_bits),
     ("latent", "A latent cache", latent),
 )

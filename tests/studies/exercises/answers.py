@@ -338,6 +338,9 @@ ANSWERS: dict[str, Callable[[G], Any]] = {
     "interpolated": lambda g: np.arange(g["first"], g["second"], g["factor"]).size,
     "soft-target": lambda g: soft_gradient(g["student"], g["teacher"])[g["at"]],
     "cone": cells_that_change,
+    "few-bits": lambda g: (
+        np.empty((2, g["layers"], g["kv"], g["wide"] * g["bits"] + 2 * 16)).size // 8  # bits of all
+    ),
     "tool-call": lambda g: sum(map(len, (str(g["a"]), str(g["b"]), "[+]", str(g["a"] + g["b"])))),
     "latent": lambda g: 2 * np.empty((g["layers"], g["rank"] + g["turned"])).size,
     "adapter-size": lambda g: (

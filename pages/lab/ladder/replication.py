@@ -15,6 +15,7 @@ from engine.parts.registry import parts_of
 from studies.experiments.lab_races import RUNGS
 from studies.experiments.ladder import (
     LAST,
+    LOST,
     NEAR,
     Climbed,
     Experiment,
@@ -219,7 +220,7 @@ def _diverged(experiment: Experiment) -> str:
                         title=_title(name),
                         whose=TEXT(f"init {init}"),
                         count=len(steps),
-                        seeds=len(runs),
+                        seeds=sum(each.finished or each.diverged is not None for each in runs),
                         first=first,
                         last=last,
                         precisions=" and ".join(sorted(set(steps.values()))),
@@ -237,7 +238,7 @@ def _in_float32(experiment: Experiment) -> str:
     """
     if any(each.diverged is not None and each.precision != "bfloat16" for each in experiment.runs):
         return ""
-    rows = []
+    rows, saved = [], False
     for each in experiment.runs:
         twins = [
             other
@@ -251,7 +252,11 @@ def _in_float32(experiment: Experiment) -> str:
         step = min(each.steps[-1], twins[0].steps[-1])
         ours, other = (dict(zip(run.steps, run.train, strict=True))[step] for run in (each, twins[0]))
         rows.append(TEXT("in float32 of", title=_title(each.name), step=step, loss=ours, other=other))
-    return TEXT("in float32", runs=content.Filled("; ".join(rows))) if rows else ""
+        saved = saved or ours < other - LOST
+    if not rows:
+        return ""
+    said = TEXT("in float32", runs=content.Filled("; ".join(rows)))
+    return f"{said} {TEXT['likeliest']}" if saved else said
 
 
 def _initial_weights(experiment: Experiment) -> str:

@@ -283,6 +283,18 @@ def test_what_stands_in_the_fold_of_the_replication_is_in_the_file() -> None:
     told.append("*Attention ×4* 1.93 (one run held) against 1.95 to 2.05")
     whole = next(each for each in found.runs if each.name == "attention-4" and each.precision == "float32")
     told.append(f"*Attention ×4* {whole.train[-1]:.2f} at step 10,000, in bfloat16 1.96")
+    deep = [
+        each
+        for each in found.runs
+        if each.name == "attention-8" and each.seed == 1339 and each.init == "normal"
+    ]
+    exact, rounded = sorted(deep, key=lambda each: each.precision, reverse=True)
+    step = exact.steps[-1]
+    at = rounded.train[rounded.steps.index(step)]
+    told.append(
+        f"*Attention ×8* {exact.train[-1]:.2f} at step {step:,}, in bfloat16 {at:.2f}. So the precision is"
+    )
+    assert exact.precision == "float32" and at > exact.train[-1] + 50
     assert all(each.precision == "bfloat16" for each in found.runs if each.diverged is not None)
     letters, tokens = found.cuts["cut-characters"], found.cuts["cut-gpt2"]
     told.append(f"after {min(tokens.validation):.2f} nats at step 1,000: from there on it overfits")

@@ -166,7 +166,7 @@ def _apart(experiment: Experiment) -> str:
     """Names the rungs that end apart from their published losses, the furthest first; nothing where all
     agree.
     """
-    offs = {name: experiment.rungs[name].off or 0.0 for name in experiment.compared}
+    offs = {name: off for name in experiment.compared if (off := experiment.rungs[name].off) is not None}
     apart = sorted(set(offs) - set(experiment.agreeing), key=lambda name: -abs(offs[name]))
     ends = (("above" if offs[name] > 0 else "below", _title(name), abs(offs[name])) for name in apart)
     return ", ".join(TEXT(f"apart {way}", title=title, off=off) for way, title, off in ends)
@@ -408,7 +408,7 @@ def _made(experiment: Experiment) -> str:
         command=content.Filled(about["command"]),  # stands in code
         date=str(about["date"]),
         machines=content.Filled(machines),
-        measured=str(about["measured"]),
+        measured=str(about["measured"]).replace("`", ""),
     )
 
 

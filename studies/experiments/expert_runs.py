@@ -18,6 +18,7 @@ from engine.checkpoints import model_with
 from engine.config import ModelConfig, TrainConfig
 from engine.data import corpora
 from engine.data.corpus import Corpus
+from engine.data.progress import Progress, Steps, finish
 from engine.training.records import Evaluation, Snapshot
 from engine.training.train import train
 from studies.experiments.command import complete, folder_options, made, read_runs, require_all
@@ -98,12 +99,24 @@ PLANS = tuple(Plan(kind, seed) for seed in SEEDS for kind in KINDS)
 
 
 def trained(plan: Plan, corpus: Corpus | None = None, config: TrainConfig = TRAINING) -> ExpertRun:
-    """Trains one model, and looks at each snapshot where it sends held-out text."""
+    """Trains one model to its end."""
+    return finish(learn(plan, corpus, config))
+
+
+def learn(plan: Plan, corpus: Corpus | None = None, config: TrainConfig = TRAINING) -> Steps[ExpertRun]:
+    """Trains one model, and looks at each snapshot where it sends held-out text. Yields the run so far."""
     text, began = corpus or corpora.load(CORPUS), time.process_time()
     model = replace(model_of(plan.kind), vocab_size=text.vocab_size)
     shares: dict[int, list[np.ndarray]] = {}
     final: tuple[Routing, ...] = ()
     loss = float("nan")
+
+    def run() -> ExpertRun:
+        seconds = time.process_time() - began
+        looks = np.array([*shares.values()])
+        return ExpertRun(plan, loss, seconds, tuple(shares), looks, final, made("experts"), *_letters(text))
+
+    yield Progress(0, config.steps)
     for record in train(model, replace(config, seed=plan.seed), text, device="cpu"):
         if isinstance(record, Evaluation):
             loss = record.validation_loss
@@ -111,17 +124,31 @@ def trained(plan: Plan, corpus: Corpus | None = None, config: TrainConfig = TRAI
             read = text.validation if record.step == config.steps else text.validation[:LOOK]
             final = routing(model_with(model, record.state.weights()), read)
             shares[record.step] = [layer.shares for layer in final]
-    seconds = time.process_time() - began
-    return ExpertRun(
-        plan,
-        loss,
-        seconds,
-        tuple(shares),
-        np.array([*shares.values()]),
-        final,
-        made("experts"),
-        *_letters(text),
-    )
+            yield Progress(record.step, config.steps, run())
+    return run()
+
+
+def learn_twins(
+    kind: str, seed: int, corpus: Corpus | None = None, config: TrainConfig = TRAINING
+) -> Steps[tuple[ExpertRun, ...]]:
+    """Trains a model that nothing balances and its twin of a kind, a look of each in turn. Yields both so
+    far, none before both have one.
+    """
+    trainings = [learn(Plan(each, seed), corpus, config) for each in ("none", kind)]
+    done, runs = [0, 0], [None, None]  # type: list[int], list[ExpertRun | None]
+    ended = 0
+    while ended < len(trainings):
+        ended = 0
+        for i, training in enumerate(trainings):
+            try:
+                at = next(training)
+            except StopIteration as end:
+                runs[i], ended = end.value or runs[i], ended + 1
+            else:
+                done[i], runs[i] = at.done, at.so_far
+        twins = tuple(each for each in runs if each is not None)
+        yield Progress(sum(done), 2 * config.steps, twins if len(twins) == len(trainings) else ())
+    return twins
 
 
 def _letters(corpus: Corpus) -> tuple[str, str]:

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from engine.data.corpora import from_text
+from engine.data.progress import Progress, finish
 from engine.errors import CheckpointError
 from engine.probe import Recorder
 from studies.experiments import expert_runs
@@ -65,6 +66,22 @@ def test_a_training_is_stored_and_read_as_it_was(tmp_path) -> None:
     assert read.plan == run.plan and read.final[3].predictable == pytest.approx(run.final[3].predictable)
     with pytest.raises(CheckpointError, match="lacks 8 of 9"):
         expert_runs.shipped(path)
+
+
+def test_twins_that_are_trained_in_turns_are_those_that_are_trained_alone() -> None:
+    text, config = (
+        from_text(VERSE, "verse"),
+        replace(TRAINING, steps=3, batch_size=2, eval_every=0, snapshot_every=1),
+    )
+    seen: list[Progress] = []
+    together = finish(expert_runs.learn_twins("loss", 1, text, config), seen.append)
+    assert [run.plan for run in together] == [Plan("none", 1), Plan("loss", 1)]
+    for run in together:
+        alone = expert_runs.trained(run.plan, text, config)
+        np.testing.assert_array_equal(run.shares, alone.shares)
+        assert run.steps == alone.steps == (0, 1, 2, 3)
+    assert seen[-1].done == seen[-1].total == 6
+    assert next([len(run.steps) for run in each.so_far] for each in seen if each.so_far) == [1, 1]
 
 
 def test_the_dense_twin_computes_as_much_as_a_mixture() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -22,6 +23,7 @@ from studies.experiments.expert_runs import (
     Balance,
     ExpertRun,
     balance,
+    learn_twins,
     losses,
     model_of,
     shipped,
@@ -29,18 +31,19 @@ from studies.experiments.expert_runs import (
 from studies.experiments.ladder_gains import separate
 from studies.guesses import training as guesses
 from ui import content, explain, widgets
+from ui.background_jobs import begun, measured
 from ui.figures import specs as go
 from ui.figures.labels import plain as readable
 from ui.figures.theme import SEQUENTIAL, colour
 from ui.guess import Guess, ask
-from ui.layout import link_to
 from ui.page_frame import View
 from ui.players.plot import plot
 from ui.text.markdown import safe
 from ui.text.tokens import show_characters
 
 TEXT = content.beside(__file__)
-HEIGHT = 430
+HEIGHT, LOW = 430, 360  # with a row above that trains
+LIVE = 3  # the seed that is trained here
 ROWS, COLUMNS = 6, 20  # characters of the text that are shown for each twin
 SHADES = ("feedforward", "training", "validation", "run1", "run3", "run5", "run4", "quiet")  # of experts
 SHOWN = ("text", "classes")
@@ -67,10 +70,23 @@ def draw() -> None:
     layer = widgets.select(TEXT["layer"], layers, "experts_layer", first=layers[-1], container=controls)
     ways = {kind: TEXT[f"kind {kind}"] for kind in ("loss", "bias")}
     way = widgets.select(TEXT["balanced"], ways, "experts_by", container=controls)
-    seed = widgets.select(TEXT["seed"], SEEDS, "experts_seed", container=controls)
-    with controls:
-        link_to("train", TEXT["live"], preset="experts")
-    twins = [next(r for r in runs if (r.plan.kind, r.plan.seed) == (kind, seed)) for kind in ("none", way)]
+    seeds = {each: TEXT("stored seed", seed=each) for each in SEEDS} | {LIVE: TEXT("live seed", seed=LIVE)}
+    seed = widgets.select(TEXT["seed"], seeds, "experts_seed", container=controls)
+    live = None
+    if seed == LIVE:
+        live = measured(
+            ("experts", way),
+            partial(learn_twins, way, LIVE),
+            TEXT["training"],
+            partial(_meanwhile, layer),
+            pausable=True,
+            offer=TEXT["train"],
+        )
+    shown_seed = SEEDS[0] if seed == LIVE else seed
+    twins = live or [
+        next(r for r in runs if (r.plan.kind, r.plan.seed) == (kind, shown_seed)) for kind in ("none", way)
+    ]
+    height = LOW if seed == LIVE else HEIGHT
     bare, evened = (balance(runs, kind, layer) for kind in ("none", way))
     numbers = {"layer": layer, "experts": MIXTURE.n_experts, "seeds": bare.seeds, "way": TEXT[f"by {way}"]}
     if shown == "classes":
@@ -78,7 +94,7 @@ def draw() -> None:
         plot(
             class_maps(lifts, way),
             key="experts_classes",
-            height=HEIGHT,
+            height=height,
             alt=TEXT("alt classes", predictable=evened.predictable, shuffled=evened.shuffled, **numbers),
             data=pd.concat([each.assign(twin=run.plan.kind) for each, run in zip(lifts, twins, strict=True)]),
             name="experts-classes",
@@ -87,17 +103,24 @@ def draw() -> None:
             TEXT("answer classes", predictable=evened.predictable, shuffled=evened.shuffled, **numbers)
         )
     else:
-        plot(
-            twin_panels(twins, layer),
-            key="experts_text",
-            height=HEIGHT,
-            alt=TEXT("alt", bare=bare.largest, evened=evened.largest, **numbers),
-            data=_shares(twins, layer),
-            name="experts",
-        )
+        if live or not begun(("experts", way)) or seed != LIVE:
+            alt = TEXT("alt", bare=bare.largest, evened=evened.largest, **numbers)
+            _panels(twins, layer, height, alt)
         explain.answer(_answer(runs, bare, evened, way, numbers))
     ask("experts", _guess, runs, (layer + 1) % MIXTURE.n_layers)
     explain.measure_it(_table, runs, layer)
+
+
+def _meanwhile(layer: int, twins: Sequence[ExpertRun] | None) -> None:
+    """Draws the twins that are being trained, once both have a look."""
+    if twins:
+        _panels(twins, layer, LOW, TEXT("alt live", layer=layer))
+
+
+def _panels(twins: Sequence[ExpertRun], layer: int, height: int, alt: str) -> None:
+    """Draws the shares by step of both twins above their texts."""
+    data = _shares(twins, layer)
+    plot(twin_panels(twins, layer), key="experts_text", height=height, alt=alt, data=data, name="experts")
 
 
 def _answer(

@@ -2,6 +2,8 @@
 
 import json
 import re
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +16,7 @@ from engine.data.progress import finish
 from engine.data.tokenizers.char import CharTokenizer
 from engine.model import count_parameters
 from engine.recording import record
-from pages.inside.feedforward import neuron_maps
+from pages.inside.feedforward import experts, neuron_maps
 from studies.experiments import dropout_runs, expert_runs, no_feedforward
 from studies.experiments.dropout_runs import LITTLE, WHOLE
 from studies.feedforward.activation_functions import curve, gated_surface, spread, worst_difference
@@ -321,6 +323,23 @@ def test_experts_says_what_the_busiest_takes_and_draws_the_shares_of_both_twins(
     assert len(texts) == 2 and texts[0]["text"] == texts[1]["text"] and texts[0]["text"][0][0] == "?"
     heads = [note["text"] for note in drawn["experts_text"].layout["annotations"]]
     assert heads[:2] == ["Not balanced: share by step", "the expert with the larger weight of 2"]
+
+
+def test_both_twins_of_another_seed_are_trained_in_the_view(drawn, shakespeare, monkeypatch):
+    config = replace(expert_runs.TRAINING, steps=2, batch_size=2, eval_every=0, snapshot_every=1)
+    monkeypatch.setattr(experts, "learn_twins", partial(expert_runs.learn_twins, config=config))
+
+    def bands():
+        return np.stack([trace["y"] for trace in drawn["experts_text"].traces if trace["type"] == "scatter"])
+
+    page = feedforward(feedforward_view="experts", experts_seed="3", experts_layer="1", experts_by="bias")
+    before = [
+        run.shares[:, 1].T for run in expert_runs.shipped() if run.plan.seed == 0 and run.plan.kind != "loss"
+    ]
+    np.testing.assert_allclose(bands(), np.concatenate(before), atol=1e-5)
+    next(button for button in page.button if button.label == "Train both twins here").click().run()
+    twins = [expert_runs.trained(expert_runs.Plan(kind, 3), config=config) for kind in ("none", "bias")]
+    np.testing.assert_allclose(bands(), np.concatenate([run.shares[:, 1].T for run in twins]), atol=1e-5)
 
 
 def test_experts_compares_characters_with_chance_and_counts_active_parameters():

@@ -133,7 +133,7 @@ def _ladder() -> dict[str, Rung]:
         "experts",
         "modern",
         "Experts",
-        "Each character passes two of eight small feed-forward networks, and a ninth that all pass.",
+        "Two of eight small feed-forward networks read each character, and a ninth reads all.",
         n_experts=8,
         shared_experts=1,
         d_ff=59,

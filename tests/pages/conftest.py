@@ -195,7 +195,7 @@ def out_of_sight(figure: Drawn) -> list[tuple[str, str]]:
     """The pairs of axes whose set ends leave out most points. A curve that diverged may leave the picture, not all."""
     seen: dict[tuple[str, str], list[np.ndarray]] = {}
     for trace in figure.traces:
-        if trace.get("type", "scatter") not in ("scatter", "scattergl"):
+        if trace.get("type", "scatter") not in ("scatter", "scattergl", "bar"):
             continue
         axes = [f"{letter}axis{trace.get(f'{letter}axis', '')[1:]}" for letter in "xy"]
         inside: Any = True
@@ -206,6 +206,24 @@ def out_of_sight(figure: Drawn) -> list[tuple[str, str]]:
         if isinstance(inside, np.ndarray):
             seen.setdefault((axes[0], axes[1]), []).append(inside)
     return [axes for axes, parts in seen.items() if np.mean(np.concatenate(parts)) < 0.5]
+
+
+def astray(figure: Drawn) -> list[str]:
+    """The notes that stand outside the figure, beyond a margin of half its size."""
+    found = []
+    for note in figure.layout.get("annotations", ()):
+        for letter in "xy":
+            at, ref = note.get(letter), note.get(f"{letter}ref", letter)
+            axis = figure.layout.get(f"{letter}axis{ref.split()[0][1:]}", {}) if ref != "paper" else {}
+            if ref == "paper" or ref.endswith("domain"):
+                ends = (0.0, 1.0)
+            elif ref.startswith(letter) and axis.get("range") and not isinstance(at, str):
+                ends = tuple(sorted(axis["range"]))
+            else:
+                continue
+            if at is not None and abs(at - sum(ends) / 2) > ends[1] - ends[0]:
+                found.append(f"{letter} {at}: {note.get('text')}")
+    return found
 
 
 def _between(values: np.ndarray, axis: dict[str, Any]) -> np.ndarray:
@@ -227,7 +245,8 @@ def plotly_agrees(monkeypatch: pytest.MonkeyPatch, drawn: dict[str, Drawn]) -> N
     def payload(figure: Any, **rest: Any) -> bytes:
         sent = real(figure, **rest)
         drawn[rest["key"]] = as_drawn(json.loads(sent))
-        assert not (lost := out_of_sight(drawn[rest["key"]])), (rest["key"], lost)
+        for lost in (out_of_sight(drawn[rest["key"]]), astray(drawn[rest["key"]])):
+            assert not lost, (rest["key"], lost)
         kind = repr((shape(figure.traces), shape(figure.arrangement))) if isinstance(figure, Figure) else ""
         if kind and kind not in CHECKED:
             CHECKED.add(kind)

@@ -110,6 +110,15 @@ def drawn_answers(monkeypatch: pytest.MonkeyPatch, measured_anew: None) -> None:
     )  # the guess stands there before it is known
 
 
+def test_more_answers_are_guessed_at_the_other_end_of_the_temperatures(
+    heard: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted(monkeypatch, "open/verified")
+    for shown, other in (("0.5", "Raise the temperature to 1.5"), ("1.5", "Lower the temperature to 0.5")):
+        opened("verified", attempts_temperature=shown)
+        assert other in heard[-1]["asked"]
+
+
 @pytest.mark.parametrize("name", PLACES)
 def test_every_guess(name: str, heard: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Guess] = []

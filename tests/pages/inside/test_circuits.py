@@ -77,6 +77,8 @@ def test_where_nothing_copies_it_says_why(manager: StageManager) -> None:
     small = told_in("induction", run_of(manager, context=3))
     assert "too small to read two different tokens twice" in small
     assert "context is too short" in told_in("sinks", run_of(manager, context=12))
+    instead = "too few to measure on"
+    assert [instead in told_in("sinks", text=CITIZEN[:length]) for length in (15, 16)] == [True, False]
 
 
 def test_induction_opens_with_a_model_that_has_such_a_head_and_offers_ones_own(monkeypatch):

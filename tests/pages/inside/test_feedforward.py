@@ -195,6 +195,10 @@ def test_functions_their_slopes_and_this_models_inputs(drawn):
         np.testing.assert_allclose(line["x"], silu.x, atol=1e-6)
         np.testing.assert_allclose(line["y"], values, atol=1e-6)
         np.testing.assert_allclose(drawn[key].traces[0]["y"], inputs.density, rtol=1e-6)
+        (low, high), (under, above) = (drawn[key].layout[axis]["range"] for axis in ("yaxis", "yaxis2"))
+        assert low / high == pytest.approx(under / above), (
+            "a density of zero stands where an output of zero does"
+        )
     words = said(page)
     mean = minus(f"{inputs.mean:.2f}")
     assert f"**{(gates < 0).mean():.0%}** of its inputs are below zero" in words

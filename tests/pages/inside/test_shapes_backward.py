@@ -1,5 +1,6 @@
 """The view Backpropagation of the Shapes page: its sentences and figures hold the engine's numbers."""
 
+import math
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -11,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from engine.data.progress import finish
 from engine.model import Transformer
 from engine.recording import next_token_losses, record
-from pages.inside.shapes import gradient, single_weight
+from pages.inside.shapes import backward_pass, gradient, single_weight
 from pages.inside.shapes import single_step as step_part
 from pages.inside.shapes.gradient import three
 from pages.inside.shapes.single_weight import written
@@ -69,6 +70,13 @@ def test_the_backward_pass_is_drawn_and_said_as_the_engine_has_it() -> None:
     shown = true.largest_errors(6)
     np.testing.assert_allclose(DRAWN["shapes_error"].traces[0]["x"], true.error[shown], atol=1e-6)
     assert "How does an error reach every weight?" in said(page, "header") and not page.error
+
+
+def test_bars_that_a_straight_scale_would_hide_stand_on_a_logarithmic_one() -> None:
+    scales = [backward_pass._length(np.array([50.0, least, 0.0])) for least in (0.5, 5.0)]
+    assert scales[0]["type"] == "log" and "type" not in scales[1]
+    low, high = scales[0]["range"]
+    assert low < math.log10(0.5) and high > math.log10(50)
 
 
 def test_a_position_of_the_address_is_followed_in_every_look() -> None:

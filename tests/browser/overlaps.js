@@ -107,13 +107,16 @@
     if (!(stroked || (point && e.closest(".scatterlayer"))) || e.closest(`${folded}, defs, .gridlayer, .zerolinelayer, .hoverlayer, .legendtoggle, .katex, [data-testid=stIconMaterial]`) || e.matches(".bg, .legendtoggle, .crisp.ygrid, .crisp.xgrid, [data-apart]") || !opaque(e)) continue
     const clip = e.closest("[clip-path]")?.getAttribute("clip-path")?.match(/#([^'")]+)/)?.[1]
     const window_ = clip && document.getElementById(clip)?.querySelector("rect")
+    const gaps = clip && document.getElementById(clip)?.querySelector("path") // Plotly cuts contours off around their numbers
     const m = e.getScreenCTM()
     let bounds = null
     if (window_) {
       const c = e.closest("[clip-path]").getScreenCTM(), [x, y, w, h] = ["x", "y", "width", "height"].map((n) => Number(window_.getAttribute(n) ?? 0))
       bounds = hull([[x, y], [x + w, y], [x + w, y + h], [x, y + h]].map(([a, b]) => new DOMPoint(a, b).matrixTransform(c)))
     }
-    const visible = (p) => !bounds || (p.x >= bounds.left && p.x <= bounds.right && p.y >= bounds.top && p.y <= bounds.bottom)
+    const back = gaps && e.closest("[clip-path]").getScreenCTM().inverse()
+    const visible = (p) => (!bounds || (p.x >= bounds.left && p.x <= bounds.right && p.y >= bounds.top && p.y <= bounds.bottom))
+      && (!gaps || gaps.isPointInFill(new DOMPoint(p.x, p.y).matrixTransform(back)))
     if (point) {
       const w = hull(corners(r)), half = Math.min(r.width, r.height) / 2
       for (const t of near) {

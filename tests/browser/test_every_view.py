@@ -23,7 +23,7 @@ LESS = {
     view: share
     for share, views in {
         # the map's text, answer and card stand with it; Breakdown has its guess and two lines of caption
-        0.55: ("the map", "Ablation", "Backpropagation", "Breakdown", "Scaling laws"),
+        0.55: ("the map", "Ablation", "Breakdown", "Scaling laws", "Scores"),
         # strips of letters, and grids, whose size is their own; that of Parameters by hand is a list of formulas
         0.5: (
             "Running",
@@ -31,6 +31,8 @@ LESS = {
             "Token by token",
             "KV cache",
             "Forward pass",
+            "Backpropagation",
+            "Dropout",
             "Two heads by hand",
             "Quantisation",
             "Cost",
@@ -44,6 +46,7 @@ LESS = {
         0.45: ("Steering", "Constrained"),  # its prompt and a button stand with it
         0.35: ("Extrapolation", "Overview"),
         0.3: ("Temperature",),
+        0.15: ("Drafts",),  # two lines of a text, and four numbers
     }.items()
     for view in views
 }

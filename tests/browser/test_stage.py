@@ -213,7 +213,7 @@ def test_one_clicker_leads_through_question_answer_and_figure_and_the_same_way_b
     [
         ("?home_view=living&model=shakespeare-classic&course=ten-minutes&scene=1", ".gf-live-text"),
         pytest.param(
-            "positions?positions_view=why&course=built-live&scene=12",
+            "positions?positions_view=why&course=built-live&scene=17",
             ".st-key-why_sentence input",
             marks=pytest.mark.exhaustive,
         ),

@@ -205,6 +205,8 @@ def test_the_classes_of_the_model_and_what_chance_gives(manager, drawn):
     assert heat.table is not None and heat.table["token"][0] == "a"  # the vowels come first
     for note in heat.layout["annotations"]:  # a class's name stands over the middle of its columns
         assert note["x"] == np.flatnonzero(classes[met][order] == names.index(note["text"])).mean()
+    borders = [line["x0"] for line in heat.layout["shapes"] if line["x0"] == line["x1"]]
+    assert borders == (np.flatnonzero(np.diff(classes[met][order])) + 0.5).tolist()
     decoded = [CLASSIC.tokenizer.decode([i]) for i in met]
     pairs = [
         (met[i], met[decoded.index(c.upper())])

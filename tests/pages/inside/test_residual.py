@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import CheckpointError
 from engine.recording import record
+from pages.inside.residual import logit_lens as lens_view
 from pages.inside.residual import wirings as highway
 from studies.residual import stream as stream
 from studies.residual.attribution import attribute, pushes
@@ -289,3 +290,8 @@ def test_the_highway_draws_the_means_of_what_was_measured(drawn, monkeypatch):
     assert f"a factor of {math.sqrt(0.5):.2f}; measured: pre-norm × {pre:.2f}, post-norm × {post:.2f}" in (
         said(page)
     )
+
+
+def test_a_guess_stands_in_its_bar_only_where_it_has_room() -> None:
+    assert [lens_view._written("thousand", share) for share in (0.02, 0.5)] == ["", "thousand"]
+    assert lens_view._written("a thousand and one", 1.0).endswith("…")

@@ -267,3 +267,21 @@ def test_each_head_is_said_to_listen_to_the_key_with_more_of_its_weight() -> Non
     assert {part.split()[3] for part in parts} == {"k2"}
     one = answer("The single head", shapes_view="hand", shapes_heads="1", **typed)
     assert one.startswith("The single head compares all 4 dimensions: head 1 gives k")
+
+
+def test_a_table_runs_down_the_longer_axis_and_names_its_rows() -> None:
+    assert list(forward_pass.table(np.ones((2, 3)), ("query", "d_model"))) == [
+        "d_model",
+        "query 0",
+        "query 1",
+    ]
+    assert list(forward_pass.table(np.ones(2), ("d_model",))) == ["row", "d_model 0", "d_model 1"]
+
+
+@pytest.mark.parametrize(("count", "most"), [(20, 20), (21, 8), (30, 8), (128, 8)])
+def test_an_axis_names_all_places_or_few_numbers_of_even_distance(count: int, most: int) -> None:
+    letters = {"query": tuple("abcdefghijklmnopqrstuvwxyz" * 5)}
+    axis = forward_pass._axis("query", count, letters)
+    shown = [int(name.partition(":")[0]) for name in axis["tickvals"]]
+    assert most / 2 < len(shown) <= most and len(set(np.diff(shown))) == 1
+    assert axis["ticktext"][1] == ("b" if count <= 20 else str(shown[1]))

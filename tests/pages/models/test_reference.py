@@ -68,6 +68,10 @@ def test_every_family_agrees(family, drawn):
     assert places[0] == "blocks.0.resid_pre" and places[-1] == ("norm_final" if family == "t5" else "logits")
     assert max(figure.table["relative"]) < 1e-5
     assert [trace.get("name") for trace in figure.traces] == [None, "agrees"]
+    low, high = (10.0**end for end in figure.layout["yaxis"]["range"])
+    equal = [y for y, apart in zip(figure.traces[0]["y"], figure.table["relative"], strict=True) if not apart]
+    assert low < min(figure.traces[0]["y"]) < 1e-8 or not equal
+    assert all(low < y < 1e-8 for y in equal) and high >= 10, "equal ones stand below every difference"
 
 
 @pytest.mark.parametrize("family", ["mistral", pytest.param("gpt2", marks=pytest.mark.exhaustive)])

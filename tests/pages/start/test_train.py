@@ -16,10 +16,12 @@ from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import CorpusError
 from engine.model import build
 from engine.training.records import Evaluation
+from pages.start.train import copying_heads
 from pages.start.train.run_kinds import kind_of
 from pages.start.train.what_if import WHAT_IFS
 from runs.history import History, HistoryLog
 from runs.state import Change, RunSpec
+from studies.attention.head_scores import HeadFormation
 from studies.costs.ledger import ledger
 from studies.experiments.race_table import RunCurves, Unit, run_curves
 from tests.pages import helpers
@@ -612,3 +614,8 @@ def test_while_it_trains_there_is_the_run_its_buttons_and_one_menu(manager):
     assert "step_button" in keys()
     changed(page, manager, status="finished")
     assert keys().index("train") < keys().index("extend_button") and "pause_button" not in keys()
+
+
+def test_names_of_heads_that_formed_shortly_after_one_another_stand_above() -> None:
+    formed = [HeadFormation(step, "induction", 0, 0) for step in (100, 105, 109, 300)]
+    assert copying_heads._rows(formed, 400) == [0, 1, 2, 0]

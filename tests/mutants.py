@@ -10,7 +10,7 @@ can be changed in a file and how; `tests/judging.py` runs the tests. Lists the s
 With --results, each outcome is kept as a line of JSON, and a run that was interrupted goes on where it was.
 
 Left out, since no test can see it: annotations, docstrings, decorators (caches, inference_mode, frozen), what stands under
-TYPE_CHECKING, and `is` for `==` between constants; since none should hold it: sizes, margins and tick distances of a figure;
+TYPE_CHECKING, and `is` for `==` between constants; since none should hold it: sizes, margins, shades and tick distances of a figure;
 and the lists of views in page.py, which Streamlit reads from the disk.
 """
 
@@ -41,8 +41,8 @@ ANNOTATED = (ast.arg, ast.AnnAssign)
 # Arguments and keys of a figure whose numbers are a matter of taste, or only decide whether a zoom is kept
 LAID_OUT = {
     *("ax", "ay", "bargap", "domain", "dtick", "font", "height", "len", "legend", "margin", "nticks"),
-    *("opacity", "points", "showlegend", "size", "standoff", "textfont", "thickness", "tickangle"),
-    *("tickfont", "uirevision", "width", "xshift", "yshift"),
+    *("opacity", "points", "shade", "showlegend", "size", "standoff", "textfont", "thickness", "tickangle"),
+    *("tickfont", "uirevision", "width", "wrap", "xshift", "yshift", "zeroline"),
 }
 
 
@@ -123,6 +123,8 @@ class _EffectiveInFigures(_Effective):
             named = [
                 (getattr(key, "value", ""), value) for key, value in zip(node.keys, node.values, strict=True)
             ]
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "colour":
+            named = [("shade", value) for value in node.args[1:]]
         for name, value in named:
             for part in ast.walk(value) if name in LAID_OUT else ():
                 if isinstance(part, ast.Constant) and isinstance(part.value, int | float):
@@ -138,6 +140,8 @@ def effective(source: str, file: str = "") -> str:
     >>> effective("def f(x=1): return x") == effective("def f(x=2): return x")
     False
     >>> effective("f(size=1)", "pages/a/b/figures.py") == effective("f(size=-2)", "pages/a/b/figures.py")
+    True
+    >>> effective("colour('run0', 25)", "pages/a.py") == effective("colour('run0', 26)", "pages/a.py")
     True
     """
     tree = ast.parse(source)

@@ -84,6 +84,8 @@ def choose_model(
         shown = st.session_state[_WRITTEN] = wishes.first_here(options)
         if shown == link:
             chosen = yours
+            if best and shown not in best:  # and so it does when the visitor comes back
+                _insisted().add(here)
         st.session_state[CHOICE] = chosen if chosen is not None and shown in best else shown
         missing = (None if walked else asked_for) or (carried if arrived else None)
         if missing and missing not in options:

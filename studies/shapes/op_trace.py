@@ -62,6 +62,12 @@ _UNSEEN_AXES = {  # of tensors that no probe sees
     "cross_kv_flat": ("batch", "key", "2 kv_head × d_head"),
     "qkv_flat": ("batch", "query", "(head + 2 kv_head) × d_head"),
     "ffn_in": ("batch", "query", "2 × d_ff"),
+    "q_latent_flat": ("batch", "query", "d_query"),
+    "q_latent": ("batch", "query", "d_query"),
+    "latent_flat": ("batch", "key", "d_latent + d_rotated"),
+    "latent_split": ("batch", "key", "d_latent"),
+    "latent": ("batch", "key", "d_latent"),
+    "kv_flat": ("batch", "key", "head × 2 d_head"),
     "mask": ("query", "key"),
     "probabilities": AXES["logits"],
 }
@@ -206,8 +212,10 @@ class OperationTrace(TorchFunctionMode):
                 and sum(o.name == "linear" for o in chain) > 1
             )
             *before, last = [chain] if many else _groups(chain)
+            stem = ""
             for group in before:
-                self._add(self._unseen_name(name, group[-1].name), group, group[-1].outputs[0])
+                stem = self._stem(name, group) or stem
+                self._add(self._unseen_name(name, group[-1], stem), group, group[-1].outputs[0])
             self._add(name, last, x)
         return x
 
@@ -215,10 +223,16 @@ class OperationTrace(TorchFunctionMode):
         """Returns the prefix of the stack that a name belongs to; the decoder's for names without one."""
         return next((stack for stack in self.stacks if name.startswith(stack)), next(iter(self.stacks)))
 
-    def _unseen_name(self, target: str, operation: str) -> str:
-        """Names a tensor that no probe sees, on the way to `target`."""
+    def _stem(self, target: str, group: list[_Operation]) -> str:
+        """Returns the mixer's name for what its matrix makes on the way to `target`; empty where it has none."""
+        flat = card_of(self.parts.mixer(self.stacks[self._stack(target)])).flat
+        weights = (self.weights[given] for o in group for given in o.inputs if given in self.weights)
+        return next((flat[name] for weight in weights if (name := weight.split(".")[-2]) in flat), "")
+
+    def _unseen_name(self, target: str, made: _Operation, stem: str) -> str:
+        """Names a tensor that no probe sees, on the way to `target`; `stem` is of the last matrix that has one."""
         scope, dot, bare = target.rpartition(".")
-        linear = operation == "linear"
+        linear = made.name == "linear"
         names = {
             "attn_out": "z_merged",
             "ffn_pre": "ffn_in",
@@ -228,7 +242,9 @@ class OperationTrace(TorchFunctionMode):
         }
         if bare in names:
             return scope + dot + names[bare]
-        stem = card_of(self.parts.mixer(self.stacks[self._stack(target)])).flat.get(bare, "x")
+        if stem and not linear and made.outputs[0].dim() == 3:
+            return f"{scope}{dot}{stem}" + ("_split" if made.name == "split" else "")
+        stem = stem or card_of(self.parts.mixer(self.stacks[self._stack(target)])).flat.get(bare, "x")
         if bare.startswith("cross_"):
             stem = "cross_q" if bare == "cross_q" else "cross_kv"
         return f"{scope}{dot}{stem}_{'flat' if linear else 'heads'}"
@@ -295,13 +311,15 @@ class OperationTrace(TorchFunctionMode):
 def _groups(chain: list[_Operation]) -> list[list[_Operation]]:
     """Cuts where the shape tells a story: around every product with a weight, and where heads are split."""
     groups: list[list[_Operation]] = [[]]
-    for o, following in zip(chain, [*chain[1:], None], strict=False):
+    for before, o, following in zip([None, *chain], chain, [*chain[1:], None], strict=False):
         if o.name == "linear" and groups[-1]:
             groups.append([])
         groups[-1].append(o)
-        ends = o.name in ("linear", "split") or (
-            o.name == "unflatten" and following and following.name != "split"
-        )
+        halves = (
+            o.name == "chunk" and before and before.name == "unflatten"
+        )  # of each head: its key and value
+        ends = o.name in ("linear", "split") or halves
+        ends = ends or (o.name == "unflatten" and following and following.name not in ("split", "chunk"))
         if following and ends:
             groups.append([])
     return groups
@@ -309,8 +327,10 @@ def _groups(chain: list[_Operation]) -> list[list[_Operation]]:
 
 def _axes(bare: str, x: Tensor, index: int) -> tuple[str, ...]:
     """Returns the axes of output number `index` of the operation that made x."""
+    if bare == "latent_split" and index == 1:
+        return ("batch", "key", "d_rotated")
     if bare.endswith("_heads"):
-        queries = index == 0 and bare != "cross_kv_heads"
+        queries = index == 0 and bare not in ("kv_heads", "cross_kv_heads")
         return ("batch", "query", "head", "d_head") if queries else ("batch", "key", "kv_head", "d_head")
     if bare == "position":
         return ("query", "d_head") if x.dim() == 2 else ("head", "query", "key")

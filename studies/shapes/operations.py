@@ -142,9 +142,11 @@ def tensor_of(step: TraceStep, recording: Recording) -> tuple[np.ndarray, tuple[
         return np.exp(recording.log_probabilities).astype(np.float32), ("query", "vocab")
     pieces = {
         "qkv_flat": ("q", "k", "v"),
+        "q_flat": ("q",),
         "qk_flat": ("q",),
         "v_flat": ("v",),
         "qkv_heads": ("q",),
+        "q_heads": ("q",),
         "qk_heads": ("q",),
         "v_heads": ("v",),
         "x_heads": ("q",),

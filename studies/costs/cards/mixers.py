@@ -14,7 +14,8 @@ class MixerCard(PartCard):
 
     scored: ClassVar[bool] = False  # it compares queries with keys
     learned: ClassVar[bool] = False  # it has matrices, W_O among them where the configuration says so
-    flat: ClassVar[Mapping[str, str]] = {}  # what q, k and v are called before they are cut into heads
+    # What q, k and v are called before they are cut into heads, or what a matrix makes on the way to them
+    flat: ClassVar[Mapping[str, str]] = {}
 
     @classmethod
     def cached_numbers(cls, config: ResolvedConfig) -> int:
@@ -238,6 +239,7 @@ class GatedAttentionCard(AttentionCard):
         "Attention whose heads each pass through a gate: a sigmoid of the token itself says how much of every"
         " number is given on."
     )
+    flat: ClassVar[Mapping[str, str]] = {**AttentionCard.flat, "w_gate": "gate"}
 
     @classmethod
     def read_by(cls, config: ResolvedConfig) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -252,7 +254,9 @@ class GatedAttentionCard(AttentionCard):
     def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
         bias = _bias(config)
         return super().formulas(config) | {
-            "z_gate": (rf"g = \sigma(x\,W_G{bias})", f"sigmoid of x · W_G{bias}"),
+            "gate_flat": (rf"x\,W_G{bias}", f"x · W_G{bias}"),
+            "gate_heads": (rf"\sigma(x\,W_G{bias})", "sigmoid, split into heads"),
+            "z_gate": (rf"g = \sigma(x\,W_G{bias})", "the gate, transposed: each head works separately"),
             "z": (r"z = g \odot A\,v", "gate · (pattern · v), in each head"),
         }
 
@@ -264,6 +268,7 @@ class LatentCard(HeadMixerCard):
         " token, which is all that a cache holds, with one key that positions turn."
     )
     learned: ClassVar[bool] = True
+    flat: ClassVar[Mapping[str, str]] = {"w_dq": "q_latent", "w_q": "q", "w_dkv": "latent", "w_ukv": "kv"}
 
     @classmethod
     def matrices(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
@@ -336,7 +341,18 @@ class LatentCard(HeadMixerCard):
                 "the turned part, the same for all heads, then W_UK · latent c",
             ),
             "v": (r"v = W_{UV}\,c,\; c = \mathrm{norm}(W_{DKV}\,x)", "W_UV · latent c"),
+            "q_latent_flat": (r"W_{DQ}\,x", "W_DQ · x, one short vector per token for all queries"),
+            "q_latent": (r"c' = \mathrm{norm}(W_{DQ}\,x)", "its RMS norm, the compressed x"),
             "q_flat": (rf"W_Q\,{read[0]}", f"W_Q · {read[1]}"),
+            "q_heads": (CUT, "split into heads"),
+            "latent_flat": (
+                r"[W_{DKV}\,x,\; W_{KR}\,x]",
+                "one short vector per token, and the key that positions turn",
+            ),
+            "latent_split": (r"(d_{latent} + d_R) \to d_{latent},\; d_R", "cut into the two"),
+            "latent": (r"c = \mathrm{norm}(W_{DKV}\,x)", "the latent c, by its RMS norm: what a cache holds"),
+            "kv_flat": (r"[W_{UK}\,c,\; W_{UV}\,c]", "W_UK and W_UV · latent c, for all heads"),
+            "kv_heads": (CUT, "split into heads, and each into k and v"),
         }
 
     @classmethod

@@ -11,7 +11,7 @@ from torch import Tensor
 from engine.config import ResolvedConfig
 from engine.errors import ConfigError, GlassformerError
 from engine.model import Transformer, build
-from engine.parts.attention import HeadMixer
+from engine.parts.attention import HeadMixer, Sinks
 from engine.probe import Patcher, Recorder
 from engine.recording import record
 from engine.sample import Decoder
@@ -54,13 +54,27 @@ def sees_the_future(case: Case) -> Measurement:
 
 @torch.no_grad()
 def rows_of_the_pattern(case: Case) -> Measurement:
-    """Measures how far the sum of a query's weights is from 1, at most."""
+    """Measures how far the sum of a query's weights is from 1, at most; what a learned sink takes counts."""
     _mixes(case)
     patterns = _kept(case, {"pattern"})
     if not patterns:
         raise NotApplicable("This model has no attention weights to check.")
-    worst = max(float((p.double().sum(-1) - 1).abs().nan_to_num(torch.inf).max()) for p in patterns.values())
-    sums = torch.cat([p.double().sum(-1).flatten() for p in patterns.values()])
+    sinks = {
+        f"blocks.{i}.pattern": block.mixer.sink.double()
+        for i, block in enumerate(case.model.blocks)
+        if isinstance(block.mixer, Sinks)
+    }
+    scores = _kept(case, {MASKED}) if sinks else {}
+    rows = []
+    for name, pattern in patterns.items():
+        total = pattern.double().sum(-1)  # (batch, head, query)
+        if name in sinks:
+            sink = sinks[name][:, None]
+            masked = scores[name.replace("pattern", MASKED)].double()
+            total = total + (sink - torch.logaddexp(masked.logsumexp(-1), sink)).exp()
+        rows.append(total.flatten())
+    sums = torch.cat(rows)
+    worst = float((sums - 1).abs().nan_to_num(torch.inf).max())
     return Measurement(worst, {"least": float(sums.min()), "most": float(sums.max()), "rows": sums.numel()})
 
 

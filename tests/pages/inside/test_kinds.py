@@ -15,6 +15,7 @@ VIEWS = {
     "feedforward": ("neurons", "functions", "dropout"),
     "circuits": ("induction", "sinks", "fact", "steering"),
 }
+COMPARE = ("attention", "shared_qk", "sinks", "gated", "mla")  # queries with keys
 ASKED = {"fact_question": "own", "fact_prompt": "ab c", "steering_preset": "question", "text": "abc abca bc"}
 
 
@@ -22,7 +23,7 @@ def stated(room: str, view: str, fields: dict[str, Any]) -> tuple[str, ...]:
     """One of these is said there."""
     mixer, causal = fields.get("mixer", "attention"), fields.get("causal", True)
     if room == "attention":
-        if view in ("steps", "shared-keys") and mixer not in ("attention", "shared_qk"):
+        if view in ("steps", "shared-keys") and mixer not in COMPARE:
             return ("no queries and keys",)
         if view == "mask" and not causal:
             return ("fills in masked tokens",)

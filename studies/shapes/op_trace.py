@@ -224,13 +224,13 @@ class OperationTrace(TorchFunctionMode):
         return next((stack for stack in self.stacks if name.startswith(stack)), next(iter(self.stacks)))
 
     def _stem(self, target: str, group: list[_Operation]) -> str:
-        """Returns the mixer's name for what its matrix makes on the way to `target`; empty where it has none."""
+        """Returns the mixer's name for what its matrix makes on the way to `target`; else an empty text."""
         flat = card_of(self.parts.mixer(self.stacks[self._stack(target)])).flat
         weights = (self.weights[given] for o in group for given in o.inputs if given in self.weights)
         return next((flat[name] for weight in weights if (name := weight.split(".")[-2]) in flat), "")
 
     def _unseen_name(self, target: str, made: _Operation, stem: str) -> str:
-        """Names a tensor that no probe sees, on the way to `target`; `stem` is of the last matrix that has one."""
+        """Names a tensor that no probe sees, on the way to `target`; `stem` is that of the last matrix."""
         scope, dot, bare = target.rpartition(".")
         linear = made.name == "linear"
         names = {

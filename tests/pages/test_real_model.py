@@ -161,7 +161,7 @@ def test_a_conversation_puts_the_template_around_the_text() -> None:
     assert data["prompt"] == ids and data["words"][str(ids[0])][0] == "<|im_start|>"
     around = len(ids) - len(real.tokenizer.encode(TEXT))
     special = sum(i in real.tokenizer.special.values() for i in ids)
-    assert f"**{around} others**" in said(page) and f"and {special} special tokens" in said(page)
+    assert f"**{around} tokens**" in said(page) and f"and {special} special tokens" in said(page)
     assert "writes `<|im_end|>`" in said(page)
     nodes = json.loads(data["nodes"])
     greedy = list(generate(real.model, ids, len(nodes), SampleConfig(temperature=0.0)))

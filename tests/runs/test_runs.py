@@ -178,6 +178,8 @@ def _pairs_are_an_encoder_decoder_with_the_same_logits(
 
 
 def test_a_snapshot_is_kept_slimmed_shown_and_downloaded(manager: RunManager) -> None:
+    if not hasattr(manager, "scheduler"):
+        pytest.skip("a cluster has the files of its runs")
     run = manager.start(spec(), ME)
     view = ended(manager, run)
     assert view.snapshots == (0, 10, 20, 30) and view.resumable

@@ -66,6 +66,6 @@ def test_a_verifier_gains_most_and_a_vote_gains_on_every_seed() -> None:
     by_temperature = finish(measure())
     found, cold = by_temperature[1.0], by_temperature[0.5]
     assert (cold.single > found.single).all() and (cold.verifier[:, -1] < found.verifier[:, -1]).all()
-    assert (found.verifier[:, -1] > 0.98).all() and (found.single < 0.6).all()
+    assert (found.verifier[:, -1] > 0.95).all() and (found.single < 0.6).all()
     assert (found.majority[:, -1] > found.single + 0.1).all()
     assert (found.majority[:, -1] < found.verifier[:, -1] - 0.1).all()

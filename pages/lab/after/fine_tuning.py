@@ -169,6 +169,7 @@ def _before(subject: Subject, setting: Setting, topic: Topic | Style) -> None:
                 counted=counted(trained, total, done=False),
                 sentences=len(lessons),
                 tokens=count,
+                seed=setting.recipe.seed,
             )
         )
     explain.answer(untaught(topic, answers))

@@ -15,7 +15,7 @@ const RUNS = "gf-tour-on" // on the root element, while a course runs
 const AGAIN = 700 // milliseconds after which a scene that has not come is asked for again: a page that asks for something
 const TRIES = 8 //    of its own at the same moment may have overtaken it
 const PHONE = "(max-width: 640px)", ENOUGH = 0.6 // of a figure: on a wide screen only what lies mostly behind the bar is scrolled to
-const LOOK_MS = 150, LOOKS = 100 // at a figure that is still being drawn
+const LOOK_MS = 150, LOOKS = 100 // at a figure that stands
 
 function create(place, _, signal) {
   const root = element("section", "gf-tour", "", { "aria-label": "Guided course" })
@@ -237,7 +237,7 @@ function reveal(self, before = "", looks = LOOKS) {
     const from = document.querySelector('[data-testid="stHeader"]')?.getBoundingClientRect().bottom ?? 0
     main.scrollBy({ top: scrolledBy(box, from, self.bar.getBoundingClientRect().top, matchMedia(PHONE).matches ? 1 : ENOUGH) })
   }
-  self.revealing = setTimeout(() => reveal(self, now, looks - 1), LOOK_MS)
+  self.revealing = setTimeout(() => reveal(self, now, now ? looks - 1 : looks), LOOK_MS) // one that is measured first may come late
 }
 
 function remove(self) {

@@ -172,7 +172,7 @@ def from_url(name: str, allowed: Iterable[str] | None = None) -> str | None:
 
 
 TEXTS = re.compile(
-    r"(^|_)(text|sentence|prompt|stop|scores|line)($|_)"
+    r"(^|_)(text|sentence|prompt|stop|scores|line|title)($|_)"
 )  # in the names of what people write themselves
 
 

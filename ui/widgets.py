@@ -32,7 +32,10 @@ KEPT: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
 FEW = 8  # indexes that stand in a row; more of them are a list
 _PAGE, _ARRIVED = "page_drawn", "page_arrived_at"
 _LEFT = "left_in_url"  # page -> what `keep_in_url` has put into its address
-IN_URL = "__in_url"  # behind a key: what `note` put there; another value came from a link, or from going back
+IN_URL = (
+    "__in_url"  # behind a key: what was there once drawn; another value came from a link, or from going back
+)
+_FIRST = "__first"  # behind a key: the value that the address need not name
 _SUBJECT = "__subject"  # behind a key: of what the value is that `keep_in_url` keeps
 MUCH_LONGER = "a much longer text is not applied."  # by `box`: what it says beside its limit
 MOST_PROMPT, MOST_ANSWER = 300, 40  # characters
@@ -68,6 +71,21 @@ def note(key: str, texts: list[str]) -> None:
     elif sorted(texts) != sorted(st.query_params.get_all(key)):
         st.query_params[key] = texts
     st.session_state[key + IN_URL] = st.query_params.get_all(key)
+
+
+def _bound(draw: Callable[..., V], *given: Any, first: Hashable, key: str, **rest: Any) -> V:
+    """Draws a control that Streamlit binds to the address, which names its value where that is not the first.
+
+    Streamlit compares them where a hand moves the control. Where another one has changed which is the first,
+    the value is set once more: then they are compared again, and a link says what is seen. A value that a
+    link has just brought stays the link's.
+    """
+    known = st.query_params.get_all(key) == st.session_state.get(key + IN_URL, [])
+    if known and key in st.session_state and first != st.session_state.get(key + _FIRST, first):
+        st.session_state[key] = st.session_state[key]
+    value = draw(*given, key=key, **KEPT, **rest)
+    st.session_state[key + IN_URL], st.session_state[key + _FIRST] = st.query_params.get_all(key), first
+    return value
 
 
 # Choosing one of a few -------------------------------------------------------------------------
@@ -106,7 +124,7 @@ def select(
     if isinstance(options, Mapping):
         return _named(label, options, key, first, draw, rest, always)
     default = {"index": list(options).index(first)} if kind == "list" else {"default": first}
-    choice: T = draw(label, list(options), **default, **KEPT, **rest)
+    choice: T = _bound(draw, label, list(options), first=first, **default, **rest)
     return choice if choice in options else first
 
 
@@ -209,7 +227,7 @@ def switch(
     label: str, first: bool, key: str, *, container: Any = st, hint: str | None = None, **rest: Any
 ) -> bool:
     """Draws a toggle; returns its value."""
-    return bool(container.toggle(label, first, key=key, help=hint, **KEPT, **rest))
+    return bool(_bound(container.toggle, label, first, first=first, key=key, help=hint, **rest))
 
 
 # Numbers ----------------------------------------------------------------------------------------
@@ -230,7 +248,8 @@ def whole(
     """Draws a box for a whole number from `low` to `high`."""
     _inside(key, low, high)
     first = clamped(first, low, high, low)
-    value = container.number_input(label, low, high, first, step, key=key, help=hint, **KEPT, **rest)
+    draw = container.number_input
+    value = _bound(draw, label, low, high, first, step, first=first, key=key, help=hint, **rest)
     return clamped(value, low, high, first)
 
 
@@ -251,7 +270,8 @@ def slide(
         return low
     _inside(key, low, high)
     first = clamped(first, low, high, low)
-    value = container.slider(label, low, high, first, step, key=key, help=hint, **KEPT, **rest)
+    draw = container.slider
+    value = _bound(draw, label, low, high, first, step, first=first, key=key, help=hint, **rest)
     return clamped(value, low, high, first)
 
 
@@ -272,9 +292,8 @@ def slide_over(
     first = first if first in options else options[0]
     if st.session_state.get(key) not in (None, *options):
         del st.session_state[key]
-    choice: T = container.select_slider(
-        label, options, first, key=key, help=hint, format_func=written, **KEPT, **rest
-    )
+    rest = {"key": key, "help": hint, "format_func": written} | rest
+    choice: T = _bound(container.select_slider, label, options, first, first=first, **rest)
     return choice if choice in options else first
 
 
@@ -483,7 +502,7 @@ def line(label: str, first: str, key: str, most: int, hint: str | None = None) -
     `key`.
     """
     # Streamlit's own: a line of text. No `max_chars`: with it a browser drops a longer paste without a word.
-    typed = st.text_input(label, first, key=key, bind="query-params", persist_state="session", help=hint)
+    typed = _bound(st.text_input, label, first, first=first, key=key, help=hint)
     text = markdown.whole(visible(typed or "")).replace("\0", " ")
     if len(text) > most:
         st.caption(f":material/info: {counted(len(text), 'character')}: only the first {most} are used.")

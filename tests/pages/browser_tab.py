@@ -37,8 +37,8 @@ UNSAID = (
     "deferred_file_id",
 )
 ONCE = ("another_model",)  # the container of a notice that stands for one run
-# A tree of written tokens, routes of the view.
-OF_A_SESSION = re.compile(r'"(session|saves|frames)": "[^"]*"')
+# A tree of written tokens, routes of the view, the name of what a tab follows (`ui.live`).
+OF_A_SESSION = re.compile(r'"(session|saves|frames)": "[^"]*"|"token": "[\w-]{24}"')
 OPENED = ("expander", "popover", "form")  # blocks that say something; others only lay out
 
 
@@ -159,7 +159,8 @@ class Tab:
         with patch.object(QueryParams, "_send_query_param_msg"):
             params.set_corrected_value(name, metadata.serializer(control.value), metadata.value_type)
         self.app.query_params.pop(name, None)
-        if control.value != metadata.deserializer(None):
+        # As it is sent: an option may have been given as it is written.
+        if metadata.serializer(control.value) != metadata.serializer(metadata.deserializer(None)):
             self.app.query_params[name] = params._query_params[name] or [""]
 
     def _ran(self, states: WidgetStates) -> None:

@@ -23,6 +23,14 @@ PAIRS = {
         "bugs?bugs_view=patient&patient=2&patient_tests=future",
         "bugs?bugs_view=patient&patient=3",
     ),
+    "a diagnosis that is chosen": (
+        "bugs?bugs_view=patient&patient=2&patient_guess=first_block_only",
+        "bugs?bugs_view=patient&patient=2",
+    ),
+    "a length of another model": (
+        "parameters?parameters_view=memory&parameters_model=gpt2&parameters_length=256",
+        "parameters?parameters_view=memory&parameters_model=nanogpt-192",
+    ),
     "arrows of other tokens": (
         "positions?positions_view=rope&rope_topic=arrows&rope_query=3&rope_at=12-4-2&model=shakespeare-modern",
         "positions?positions_view=rope&rope_topic=arrows&rope_query=5&model=shakespeare-modern",
@@ -58,3 +66,10 @@ def test_back_to_an_address_shows_what_it_says(name: str) -> None:
         tab.visit(address)
         wrong = differences(still(tab).screen(), still(Tab(address)).screen())
         assert not wrong, "\n".join([address, *wrong])
+
+
+def test_a_link_that_names_another_model_and_a_value_shows_both() -> None:
+    tab = Tab("parameters?parameters_view=memory&parameters_model=gpt2&parameters_length=256")
+    tab.menu("parameters", parameters_view="memory", parameters_model="nanogpt-192", parameters_length="64")
+    assert tab.app.select_slider(key="parameters_length").value == 64
+    assert not differences(tab.screen(), tab.reload().screen())

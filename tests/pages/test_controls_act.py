@@ -66,6 +66,7 @@ def others(widget: Any, offered: dict[str, list[Any]]) -> list[Any]:
         near = value + step if high is None or value + step <= high else value - step
         return [edge for edge in (high, low, near) if edge is not None and edge != value][:3]
     held = value if isinstance(value, list) else [value]
+    held = [*held, *map(str, held)]  # options that nobody noted are as they are written
     values = [option for option in offered.get(widget.key, widget.options) if option not in held]
     if kind == "multiselect" or (kind == "button_group" and isinstance(value, list)):
         return [[one] for one in values[:2]]

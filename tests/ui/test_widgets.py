@@ -62,6 +62,25 @@ def numbers() -> None:
     st.session_state["on"] = widgets.switch("Switch", False, "n_on")
 
 
+def firsts() -> None:
+    import streamlit as st
+
+    from ui import widgets
+
+    a, n, on = st.session_state["asked"]
+    st.session_state["got"] = (
+        widgets.select("Row", ("a", "b", "c"), "f_row", first=a),
+        widgets.select("List", ("a", "b", "c"), "f_list", first=a, kind="list"),
+        widgets.select("Named", {"a": "Alpha", "b": "Beta"}, "f_named", first=a),
+        *widgets.select_several("Several", ("a", "b"), "f_several", first=[a]),
+        widgets.line("Line", a, "f_line", 40),
+        widgets.whole("Whole", 0, 9, n, "f_whole"),
+        widgets.slide("Slide", 0, 9, n, "f_slide"),
+        widgets.slide_over("Of", (1, 2, 4, 8), n, "f_of", written="{:,}".format),
+        widgets.switch("Switch", on, "f_on"),
+    )
+
+
 def indexes() -> None:
     import streamlit as st
 
@@ -246,6 +265,18 @@ def test_bounds_that_shrink_take_the_value_along() -> None:
         page.session_state["asked"] = bounds
         assert list(values(ran(page))[:4]) == found, bounds
     assert values(opened(numbers, (7, 9)))[:2] == (7, 7)  # what is there first is brought inside too
+
+
+def test_where_another_value_is_the_first_the_address_names_what_is_shown() -> None:
+    one, other = ("a", 1, False), ("b", 4, True)
+    page = opened(firsts, one)
+    shown = got(page)
+    assert not page.query_params
+    page.session_state["asked"] = other
+    assert got(ran(page)) == shown == got(opened(firsts, other, **page.query_params))
+    assert len(page.query_params) == len(shown)
+    page.session_state["asked"] = one
+    assert got(ran(page)) == shown and not page.query_params
 
 
 NAN, INF = float("nan"), float("inf")

@@ -25,7 +25,7 @@ from ui.players.plot import plot
 from ui.text.markdown import safe
 
 TEXT = content.beside(__file__)
-SEED, TESTS, NAMED = "patient", "patient_tests", "patient_named"
+SEED, TESTS, GUESS, NAMED = "patient", "patient_tests", "patient_guess", "patient_named"
 
 
 def draw() -> None:
@@ -113,17 +113,13 @@ def offered(check: Check) -> str:
 
 
 def _diagnose(titles: dict[str, str]) -> None:
-    named = {title: name for name, title in titles.items()}
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        # Streamlit's own: a diagnosis counts when it is named, and only then stands in the link.
-        guess = st.selectbox(TEXT["diagnosis"], [TEXT["not yet"], *named], key="patient_guess")
-        # Streamlit's own: it commits what the list holds.
-        st.button(
-            TEXT["submit"], key="patient_name_it", type="primary", on_click=_name_it, args=(named.get(guess),)
-        )
-    if guess in named:
+        guess = widgets.select(TEXT["diagnosis"], {"": TEXT["not yet"]} | titles, GUESS, kind="list")
+        # Streamlit's own: a diagnosis counts when it is named.
+        st.button(TEXT["submit"], key="patient_name_it", type="primary", on_click=_name_it, args=(guess,))
+    if guess:
         # The symptoms of the bug that is chosen, whatever the patient has.
-        symptom = content.Filled(subject_of(named[guess]).symptom)
+        symptom = content.Filled(subject_of(guess).symptom)
         st.caption(TEXT("symptom" if symptom else "no symptom", symptom=symptom))
 
 
@@ -175,9 +171,10 @@ def _another() -> None:
 
 
 def _forget() -> None:
-    """Another patient: nothing is ordered yet, and nothing named."""
+    """Another patient: nothing is ordered yet, nothing chosen, and nothing named."""
     for name in (TESTS, NAMED):
         widgets.keep_in_url(name, None)
+    widgets.put(GUESS, "")
 
 
 def _ordered(done: tuple[str, ...], open_to: dict[str, str]) -> None:
@@ -187,9 +184,10 @@ def _ordered(done: tuple[str, ...], open_to: dict[str, str]) -> None:
     st.session_state["patient_order"] = TEXT["not yet"]
 
 
-def _name_it(guess: str | None) -> None:
-    if guess is not None:
+def _name_it(guess: str) -> None:
+    if guess:
         widgets.keep_in_url(NAMED, guess)
+        widgets.write_url(GUESS, None)
 
 
 def curves(chart: Chart) -> go.Figure:

@@ -25,7 +25,10 @@ def draw(line: DeltaGenerator) -> None:
     with line:
         count = widgets.whole(TEXT["exercises"], 1, MOST, 8, "sheet_count", width=130)
         seed = choose_seed()
-        title = st.text_input(TEXT["title"], TEXT["first title"], key="sheet_title", max_chars=80, width=270)
+        # Streamlit's own: a browser lets nobody write more than a heading.
+        title = st.text_input(
+            TEXT["title"], TEXT["first title"], key="sheet_title", max_chars=80, width=270, **widgets.KEPT
+        )
         exercises = chosen(sets, count, seed)
         # Streamlit's own: a file is built when it is asked for, not before.
         st.download_button(

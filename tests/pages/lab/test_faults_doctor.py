@@ -149,6 +149,24 @@ def test_a_diagnosis_counts_when_it_is_named() -> None:
     assert "left for tests" in said(opened("patient", patient="1", patient_named="nonsense"))
 
 
+def test_a_diagnosis_that_is_chosen_is_in_the_link_until_it_is_named_or_another_patient_comes() -> None:
+    page = opened("patient", patient="1")
+    page.selectbox(key="patient_guess").select(subject_of("first_block_only").title).run()
+    assert helpers.in_address(page, "patient_guess") == "first_block_only"
+    assert subject_of("first_block_only").symptom in said(
+        opened("patient", patient="1", patient_guess="first_block_only")
+    )
+    page.number_input(key="patient").set_value(2).run()
+    assert helpers.in_address(page, "patient_guess") is None
+    assert page.selectbox(key="patient_guess").value == "" and subject_of(
+        "first_block_only"
+    ).symptom not in said(page)
+    page.selectbox(key="patient_guess").select(subject_of("first_block_only").title).run()
+    page.button(key="patient_name_it").click().run()
+    assert helpers.in_address(page, "patient_named") == "first_block_only"
+    assert helpers.in_address(page, "patient_guess") is None
+
+
 def run(manager: StageManager) -> str:
     config = ModelConfig(vocab_size=90, context=64, d_model=16, n_layers=2, n_heads=2)
     spec = RunSpec(config, TrainConfig(steps=40), "text", "abc " * 99, name="mine")

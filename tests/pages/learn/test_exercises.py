@@ -146,6 +146,15 @@ def test_the_sheet_lists_what_it_holds() -> None:
         assert row["Answer"] == exercise.form.text(exercise.answer).strip("`*")
 
 
+def test_the_title_of_a_sheet_is_what_the_link_says_and_stays_for_the_session() -> None:
+    page = opened(exercises_on="paper", sheet_title="Week 3")
+    assert page.text_input(key="sheet_title").value == "Week 3"
+    page.query_params.clear()
+    page.segmented_control(key="exercises_on").set_value("screen").run()
+    page.segmented_control(key="exercises_on").set_value("paper").run()
+    assert page.text_input(key="sheet_title").value == "Week 3"
+
+
 @pytest.mark.parametrize(
     ("name", "functions", "checks"), [("block", 2, 2), ("sampling", 6, 5), ("cache", 3, 3), ("tying", 2, 3)]
 )

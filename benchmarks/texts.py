@@ -47,7 +47,8 @@ async def read(address: str, seed: int, until: float) -> int:
 
 def resident(process: int) -> int:
     status = Path(f"/proc/{process}/status").read_text()
-    return int((status.partition("VmRSS:")[2].split() or ["0"])[0]) // 1024  # one that has ended holds nothing
+    held = status.partition("VmRSS:")[2].split()  # empty for one that has ended
+    return int(held[0]) // 1024 if held else 0
 
 
 async def fill(address: str, process: int, seconds: float) -> int:

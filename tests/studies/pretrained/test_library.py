@@ -206,7 +206,9 @@ def test_smollm2_says_paris_is_in_4_bits_already_and_loses_little_when_it_is_rou
     assert words.decode([int(model(torch.tensor([ids]))[0, -1].argmax())]) == " Paris"
     assert sum(p.numel() for p in model.parameters()) == 134_515_008
     text = words.encode("The capital of France is Paris, and the capital of Italy is Rome.")
-    arithmetics: tuple[Arithmetic, ...] = ("bfloat16", "int8") if has_bfloat16(torch.device("cpu")) else ("int8",)
+    arithmetics: tuple[Arithmetic, ...] = (
+        ("bfloat16", "int8") if has_bfloat16(torch.device("cpu")) else ("int8",)
+    )
     for arithmetic in arithmetics:
         found = finish(rounding(model, text, ready(model, arithmetic)))
         assert abs(found.change) < 0.1 and found.alike > 0.8

@@ -1,6 +1,6 @@
 # make run    set up what is missing and serve the app (PORT=8501; HOST=0.0.0.0 lets others reach it)
 # make test   set up what is missing and run the tests that the changes since the last landing can reach, and of all others a
-#             third each day; with CI=1 all (PYTEST_ARGS for pytest's own arguments)
+#             quarter each day; with CI=1 all (PYTEST_ARGS for pytest's own arguments)
 # make check  while one works: the tests that what changed since SINCE can reach (by default, since this branch left the one
 #             that it goes to, or else since the last commit), style and types
 # make test-all  the same, the exhaustive tests and a short run of every benchmark: half an hour more

@@ -24,3 +24,14 @@ def views(url: str) -> tuple[str, tuple[str, ...]]:
     """(the key of a page's views in its address, their ids as they stand there)"""
     page = listing.page_of(next(entry for entry in site.ENTRIES if entry.url == url))
     return (page.key, tuple(view.id for view in page.views)) if page.key else ("", ())
+
+
+def parts(url: str) -> list[str]:
+    """Returns the addresses of the parts of a page's views, but for the first of each, which opens with its view."""
+    page = listing.page_of(next(entry for entry in site.ENTRIES if entry.url == url))
+    return [
+        f"{url}?{page.key}={view.id}&{view.parts.key}={part.id}"
+        for view in page.views
+        if page.key and view.parts
+        for part in view.parts.views[1:]
+    ]

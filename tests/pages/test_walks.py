@@ -16,7 +16,7 @@ import pytest
 
 from tests.day import DAY
 from tests.pages.browser_tab import Tab
-from tests.pages.rooms import views
+from tests.pages.rooms import parts, views
 from tests.pages.stage import StageManager
 from tests.pages.test_controls_act import WIDGETS, others
 from tests.pages.test_controls_act import offered as offered  # a fixture
@@ -107,6 +107,7 @@ def every_view() -> Iterator[str]:
         key, names = views(entry.url) if entry.url not in ("", "train", "courses") else ("", ())
         if entry.url and entry.url != "courses":
             yield from (f"{entry.url}?{key}={name}" for name in names) if names else (entry.url,)
+            yield from parts(entry.url) if names else ()
 
 
 def moves(

@@ -232,7 +232,7 @@ def _between(values: np.ndarray, axis: dict[str, Any]) -> np.ndarray:
         at = np.log10(values) if axis.get("type") == "log" else values
     low, high = sorted(axis["range"])
     reach = 0.02 * (high - low)
-    return ~np.isfinite(at) | ((at >= low - reach) & (at <= high + reach))
+    return ~(np.abs(at) < np.inf) | ((at >= low - reach) & (at <= high + reach))
 
 
 @pytest.fixture(autouse=True)

@@ -202,6 +202,12 @@ def test_what_a_view_showed_when_it_was_left_is_there_on_coming_back(
     assert not wrong, f"day {DAY}\n" + "\n".join(wrong)
 
 
+def test_a_view_that_a_link_opened_with_another_model_than_its_best_keeps_it(
+    offered: dict[str, list[Any]],
+) -> None:
+    assert not coming_back("positions?positions_view=rope", offered, 1)
+
+
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("place", VIEWS)
 def test_so_is_every_control_of_every_view(place: str, offered: dict[str, list[Any]]) -> None:

@@ -32,9 +32,8 @@ KEPT: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
 FEW = 8  # indexes that stand in a row; more of them are a list
 _PAGE, _ARRIVED = "page_drawn", "page_arrived_at"
 _LEFT = "left_in_url"  # page -> what `keep_in_url` has put into its address
-IN_URL = (
-    "__in_url"  # behind a key: what was there once drawn; another value came from a link, or from going back
-)
+# Behind a key: what the address held once it was drawn; another value came from a link, or from going back
+IN_URL = "__in_url"
 _FIRST = "__first"  # behind a key: the value that the address need not name
 _SUBJECT = "__subject"  # behind a key: of what the value is that `keep_in_url` keeps
 MUCH_LONGER = "a much longer text is not applied."  # by `box`: what it says beside its limit

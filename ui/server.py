@@ -17,7 +17,7 @@ from streamlit import __version__ as STREAMLIT_VERSION
 from streamlit import config
 
 from engine.errors import ConfigError, GlassformerError
-from engine.training.numerics import bound_products, return_memory, share_memory
+from engine.training.numerics import bound_products, return_large_blocks, return_memory, share_memory
 from runs import profiles
 from runs.events import note
 from runs.manager import RunManager
@@ -29,6 +29,7 @@ from ui.operate import file_descriptors, health, log, metrics, patches, warming
 COLLECTED = 20_000, 20, 50  # new objects until garbage is collected; so many times until older one is, too
 LOOPBACK = ("localhost", "127.0.0.1", "::1")  # how a browser on this computer calls it
 EMPTY_SECONDS = 300.0  # without an open tab, until memory is given back
+FREE_SECONDS = 5.0  # between two times that what is free is returned, where the server itself measures
 OLDEST = (1, 67)  # Streamlit with `help` of st.Page, and st.grid
 
 
@@ -38,6 +39,9 @@ async def lifespan(_: object) -> AsyncIterator[None]:
     server ends.
     """
     share_memory()
+    measures_itself = not session.profile().measure_workers
+    if measures_itself:
+        return_large_blocks()
     bound_products()
     log.arrange()
     file_descriptors.more_descriptors()
@@ -49,6 +53,8 @@ async def lifespan(_: object) -> AsyncIterator[None]:
     warm = warming.Warming() if warming.wanted() else None
     sparing = asyncio.create_task(_spare_memory(warm=warm))
     others = [looking, sparing]
+    if measures_itself:
+        others.append(asyncio.create_task(_return_what_is_free()))
     if warm is not None:
         health.tell_warmth(lambda: warm.done)
         others.append(asyncio.create_task(_keep_warm(warm, [ahead, looking])))
@@ -90,6 +96,14 @@ async def _spare_memory(every: float = EMPTY_SECONDS / 10, warm: warming.Warming
             empty = math.inf
             if warm is not None:
                 warm.forgotten()
+
+
+async def _return_what_is_free(every: float = FREE_SECONDS) -> None:
+    """Returns free memory to the system again and again while a tab is open."""
+    while True:
+        await asyncio.sleep(every)
+        if asgi_limits.open_tabs():
+            await asyncio.to_thread(return_memory)
 
 
 def give_memory_back() -> None:

@@ -136,6 +136,21 @@ def share_memory(arenas: int = 2) -> bool:
         return False
 
 
+def return_large_blocks(size: int = 2**20) -> bool:
+    """Asks glibc's allocator to return freed blocks of `size` bytes or more at once, in this whole process.
+
+    By default that size grows to the largest block freed so far, up to 32 MB: freed memory then stays, in
+    pieces that the next large block does not fit into. Returns False where there is no such allocator.
+    """
+    if not sys.platform.startswith("linux"):
+        return False
+    m_mmap_threshold = -3
+    try:
+        return bool(ctypes.CDLL(None).mallopt(m_mmap_threshold, size))
+    except (OSError, AttributeError):
+        return False
+
+
 def return_memory() -> bool:
     """Has glibc's allocator return freed memory to the system. Returns False where there was none, or where
     there is no such allocator.

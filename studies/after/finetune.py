@@ -24,6 +24,7 @@ from torch import Tensor, nn
 from engine.data.tokenizers import Tokenizer
 from engine.errors import ConfigError
 from engine.model import Transformer
+from engine.training.optim import AdamW
 
 ADAPTED = ("w_qkv", "w_o")  # the matrices of attention, as in the paper
 Data = tuple[Tensor, Tensor]  # inputs and targets, both int64 (text, position)
@@ -212,7 +213,7 @@ def fine_tune_over(
         copy = with_weights(model, {name: weight.clone() for name, weight in model.named_parameters()})
         trained = list(copy.requires_grad_(True).parameters())
     merge = partial(merged, model, drawn) if recipe.rank else lambda: dict(copy.named_parameters())
-    optimiser = torch.optim.AdamW(trained, lr=recipe.rate, weight_decay=0.0)
+    optimiser = AdamW(trained, recipe.rate)
     for step in range(recipe.steps + 1):
         inputs, targets = data(step)
         with torch.enable_grad():

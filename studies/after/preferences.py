@@ -29,6 +29,7 @@ from engine.data.tokenizers import Tokenizer
 from engine.errors import ConfigError
 from engine.model import Transformer
 from engine.parts.cache import KVCache
+from engine.training.optim import AdamW
 from studies.after.finetune import IGNORED, with_weights
 
 Kind = Literal["short", "long", "with", "without"]
@@ -280,7 +281,7 @@ def prefer(
     """
     plan.check()
     model = with_weights(first, {name: weight.clone() for name, weight in first.named_parameters()})
-    optimiser = torch.optim.AdamW(model.requires_grad_(True).parameters(), lr=plan.rate, weight_decay=0.0)
+    optimiser = AdamW(model.requires_grad_(True).parameters(), plan.rate)
     learned, tested = (_Pairs(first, tokenizer, pairs) for pairs in (training, held_out))
     order, queue = torch.Generator().manual_seed(plan.seed + 1), torch.empty(0, dtype=torch.int64)
     for step in range(plan.steps + 1):

@@ -28,6 +28,7 @@ from engine.config import ModelConfig
 from engine.data.progress import Progress, Steps
 from engine.errors import ConfigError
 from engine.model import Transformer, build
+from engine.training.optim import AdamW
 from studies.tasks.lines import adding
 
 Rewarded = Literal["right", "ends in 0"]
@@ -164,7 +165,7 @@ def teach(model: Transformer, seed: int) -> Iterator[float]:
     """
     draws = random.Random(seed)
     questions = questions_of(lines(ASKED, random.Random(-1), held_out=True))
-    optimiser = torch.optim.AdamW(model.parameters(), lr=TEACH_RATE, weight_decay=0.0)
+    optimiser = AdamW(model.parameters(), TEACH_RATE)
     generator = torch.Generator().manual_seed(seed)
     for step in range(TEACH_MOST):
         ids = torch.tensor([encode(line) for line in lines(TEACH_BATCH, draws, held_out=False)])
@@ -241,7 +242,7 @@ def reinforce(first: Transformer, plan: Plan) -> Iterator[RewardEvaluation]:
     draws = random.Random(plan.seed + 1)
     generator = torch.Generator().manual_seed(plan.seed + 1)
     held_out = questions_of(lines(ASKED, random.Random(-1), held_out=True))
-    optimiser = torch.optim.AdamW(model.parameters(), lr=plan.rate, weight_decay=0.0)
+    optimiser = AdamW(model.parameters(), plan.rate)
     for step in range(plan.steps + 1):
         questions = questions_of(lines(plan.questions, draws, held_out=False))
         drawn = draw_answers(model, questions, plan.answers, generator)

@@ -19,6 +19,7 @@ from engine.config import ModelConfig, ResolvedConfig
 from engine.model import Transformer, build
 from engine.parts.attention import Attention
 from engine.parts.blocks import PassContext
+from engine.training.optim import AdamW
 
 Kind = Literal["attention", "adding", "delta", "hybrid"]
 KINDS: tuple[Kind, ...] = ("attention", "hybrid", "adding", "delta")
@@ -111,10 +112,9 @@ def learn(kind: Kind, heads: int, seed: int, steps: int = STEPS) -> Iterator[Loo
     """Trains a model to recall, and looks at it every EVERY steps and at the end."""
     model, draw = Before(recaller(kind, heads, seed), seed), torch.Generator().manual_seed(seed)
     held_out = texts(64, torch.Generator().manual_seed(10_000 + seed))
-    optimiser = torch.optim.AdamW(model.parameters(), RATE, weight_decay=DECAY, betas=BETAS)
+    optimiser = AdamW(model.parameters(), RATE, BETAS, DECAY)
     for step in range(1, steps + 1):
-        for group in optimiser.param_groups:
-            group["lr"] = RATE * min(1, step / WARMUP) * (1 - (step - 1) / steps)
+        optimiser.rate = RATE * min(1, step / WARMUP) * (1 - (step - 1) / steps)
         read, known = texts(BATCH, draw)
         logits, values = model(read)[:, ::2], read[:, 1::2]
         optimiser.zero_grad()

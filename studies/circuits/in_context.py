@@ -21,6 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from engine.data.progress import Progress, Steps
+from engine.training.optim import AdamW
 
 Layer = Literal["linear", "softmax", "softmax4"]
 HEADS: dict[Layer, int] = {"linear": 1, "softmax": 1, "softmax4": 4}
@@ -147,7 +148,7 @@ def learn(plan: Regression) -> Iterator[LearnedStep]:
     """
     draws = [torch.Generator().manual_seed(plan.seed + i) for i in range(plan.seeds)]
     layer = AttentionLayer(plan, draws)
-    optimizer = torch.optim.Adam(layer.parameters(), plan.learning_rate)
+    optimizer = AdamW(layer.parameters(), plan.learning_rate)
     recent: list[Tensor] = []
     yield LearnedStep(0, np.full(plan.seeds, np.nan), layer.matrix(), layer.weights())
     for step in range(1, plan.steps + 1):
@@ -155,7 +156,7 @@ def learn(plan: Regression) -> Iterator[LearnedStep]:
         losses = (layer(examples, query) - y).square().mean(1)  # (seed,)
         optimizer.zero_grad()
         losses.sum().backward()  # no seed's weights are in another's loss
-        optimizer.param_groups[0]["lr"] = plan.learning_rate * min(1.0, 2 * (1 - (step - 1) / plan.steps))
+        optimizer.rate = plan.learning_rate * min(1.0, 2 * (1 - (step - 1) / plan.steps))
         optimizer.step()
         recent = [*recent[1 - LOOK_EVERY :], losses.detach()]
         if step % LOOK_EVERY == 0 or step == plan.steps:

@@ -191,22 +191,20 @@ def parameter_formula(config: ModelConfig, parts: Parts = HEALTHY) -> int:
 @lru_cache(maxsize=64)
 def shape_trace(config: ModelConfig, parts: Parts = HEALTHY) -> dict[str, tuple[int, ...]]:
     """Returns the shape of every activation for one sequence of `context` tokens, by its name without
-    `blocks.0.`. Recorded from a pass of a few zeros through one block; of a large one on the meta device,
-    whose first pass imports torch's compiler (1.6 s, not for what a server shows first). Raises ConfigError.
+    `blocks.0.`. Recorded from a pass of a few zeros through one block; of a large one on the meta device.
+    Raises ConfigError.
     """
     import torch
 
-    from engine.model import build, materialise
+    from engine.model import build, for_shapes
     from engine.probe import Recorder, axes_of
 
     recorder = Recorder()
-    model = build(replace(config.validate(), n_layers=1), device="meta", parts=parts)
-    few = sum(p.numel() for p in model.parameters()) <= TRACED
-    if few:
-        model = materialise(model, "cpu")
-    length = min(TOKENS, config.context) if few else config.context
+    model = for_shapes(build(replace(config.validate(), n_layers=1), device="meta", parts=parts), TRACED)
+    device = next(model.parameters()).device
+    length = config.context if device.type == "meta" else min(TOKENS, config.context)
     with torch.no_grad():
-        model(torch.zeros(1, length, dtype=torch.int64, device="cpu" if few else "meta"), recorder)
+        model(torch.zeros(1, length, dtype=torch.int64, device=device), recorder)
     result = {}
     for name, shape in recorder.shapes().items():
         sizes = zip(axes_of(name), shape, strict=True)

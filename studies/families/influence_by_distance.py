@@ -15,6 +15,8 @@ import numpy as np
 import torch
 from torch import nn
 
+from engine.model import materialise
+
 Layer = Literal["rnn", "lstm", "attention"]
 LAYERS: tuple[Layer, ...] = get_args(Layer)
 SEEDS = 4  # layers and texts over which a mean is taken
@@ -82,7 +84,7 @@ def _net(layer: Layer, width: int, chance: torch.Generator) -> nn.Module:
         net = nn.MultiheadAttention(width, HEADS, **kind)
     else:
         net = (nn.RNN if layer == "rnn" else nn.LSTM)(width, width, **kind)
-    net = net.to_empty(device="cpu")
+    net = materialise(net, "cpu")
     with torch.no_grad():
         for weights in net.parameters():
             weights.uniform_(-(width**-0.5), width**-0.5, generator=chance)

@@ -30,6 +30,7 @@ from studies.generation.single_row import SUPPORTED
 from studies.lab.faults import PARTS
 from studies.residual.attribution import attribute
 from studies.residual.stream import outputs, states
+from studies.shapes import operations
 from studies.shapes.formulas import formulas
 from studies.shapes.operations import tensor_of, trace
 from tests.engine.cases import for_each
@@ -266,6 +267,15 @@ def test_a_trace_is_the_recording_with_a_formula_for_each_step(case: Case) -> No
     assert names.count("position") == (1 if {"rotate", "bias"} & set(enters) else 0)
     assert ("pos_embed" in names) == ("embed" in enters)
     assert names.count("pattern") == (2 if has_heads(model) else 0)
+
+
+@each_name
+def test_a_trace_of_a_large_model_without_numbers_is_that_of_a_small_one(
+    case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    computed = trace.__wrapped__(case.config, len(IDS), case.parts)
+    monkeypatch.setattr(operations, "COMPUTED", 0)
+    assert computed == trace.__wrapped__(case.config, len(IDS), case.parts)
 
 
 @every

@@ -16,7 +16,7 @@ from torch import Tensor
 from engine.config import TrainConfig
 from engine.model import Transformer, build
 from engine.training.numerics import Numerics, choose
-from engine.training.optim import Optimiser, layout, learning_rate_factor, orthogonalise
+from engine.training.optim import AdamW, Optimiser, layout, learning_rate_factor, orthogonalise
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, some_tokens, tiny
 
@@ -55,6 +55,22 @@ def test_adamw_equals_torch_s(grad_clip: float) -> None:
         assert norm == pytest.approx(expected.item(), rel=1e-4)
     for (name, a), b in zip(ours.named_parameters(), theirs.parameters(), strict=True):
         assert torch.allclose(a, b, atol=2e-5), name
+
+
+def test_adamw_on_parameters_as_they_are_is_torch_s_to_the_last_bit() -> None:
+    """One of them has no gradient for two steps."""
+    ours, theirs = (
+        [torch.randn(3, 2, generator=torch.Generator().manual_seed(i)) for i in range(2)] for _ in "ab"
+    )
+    optimiser = AdamW([p.requires_grad_() for p in ours], 0.1, (0.8, 0.95), 0.3)
+    reference = torch.optim.AdamW([p.requires_grad_() for p in theirs], 0.1, (0.8, 0.95), weight_decay=0.3)
+    for step in range(6):
+        optimiser.rate = reference.param_groups[0]["lr"] = 0.1 / (1 + step)
+        for some, each in ((ours, optimiser), (theirs, reference)):
+            each.zero_grad()
+            sum((p**3).sum() for p in some[: 1 + (step > 1)]).backward()
+            each.step()
+        assert all(torch.equal(a, b) for a, b in zip(ours, theirs, strict=True))
 
 
 def test_the_norm_is_reported_before_clipping() -> None:

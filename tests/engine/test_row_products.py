@@ -249,6 +249,35 @@ def test_the_threads_of_a_server_share_two_pools_of_memory(tmp_path) -> None:
     assert pools("2") <= 2 < pools("as it is")
 
 
+# MB that stay of 80 freed ones, each beside a little that is kept, once a block of 30 has been freed
+FREED = """
+import ctypes, sys
+from engine.training.numerics import return_large_blocks
+assert sys.argv[1] == "as it is" or return_large_blocks()
+libc = ctypes.CDLL(None)
+libc.malloc.restype = ctypes.c_void_p
+def used(): return int(next(line for line in open("/proc/self/status") if line.startswith("RssAnon")).split()[1])
+libc.free(ctypes.c_void_p(libc.malloc(30 << 20)))
+before, blocks = used(), []
+for _ in range(20):
+    blocks.append(libc.malloc(4 << 20))
+    ctypes.memset(blocks[-1], 1, 4 << 20)
+    ctypes.memset(libc.malloc(1000), 1, 1000)
+for block in blocks: libc.free(ctypes.c_void_p(block))
+print((used() - before) // 1024)
+"""
+
+
+@pytest.mark.exhaustive
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another allocator")
+def test_large_blocks_are_returned_as_they_are_freed() -> None:
+    def stay(how: str) -> int:
+        command = [sys.executable, "-c", FREED, how]
+        return int(subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout)
+
+    assert stay("returned") < 10 and stay("as it is") > 60
+
+
 # Growth in MB with products of 500 shapes by oneDNN, as a server meets them
 SHAPES = """
 import sys, torch

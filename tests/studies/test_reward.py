@@ -14,6 +14,7 @@ import torch
 from engine.data.progress import finish
 from engine.errors import ConfigError
 from engine.model import build
+from engine.training.optim import AdamW
 from studies.after import reward
 from studies.after.reward import (
     CONFIG,
@@ -72,9 +73,9 @@ def test_a_step_is_that_of_reinforce_written_out_answer_by_answer(untrained, mon
     monkeypatch.setattr(reward, "rewards", lambda asked, drawn, kind: (drawn[..., 0] % 2).float())
     steps: list = []
     monkeypatch.setattr(
-        torch.optim.AdamW,
+        AdamW,
         "step",
-        lambda self: steps.extend(p.grad for g in self.param_groups for p in g["params"]),
+        lambda self: steps.extend(p.grad for p in self.parameters),
     )
     list(reinforce(untrained, plan))
 

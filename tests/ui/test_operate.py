@@ -299,6 +299,22 @@ def test_a_computer_for_itself_is_reached_by_its_names_alone(
         assert (websocket_filter.same_origin(scope) is not None) == allowed, host
 
 
+def test_free_memory_is_returned_while_a_tab_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    tabs, given = [0], []
+    monkeypatch.setattr(server.asgi_limits, "open_tabs", lambda: tabs[0])
+    monkeypatch.setattr(server, "return_memory", lambda: given.append(True))
+
+    async def visited() -> None:
+        returning = asyncio.create_task(server._return_what_is_free(0.02))
+        await asyncio.sleep(0.2)
+        assert not given, "nobody is there"
+        tabs[0] = 1
+        await asyncio.to_thread(wait, lambda: len(given) > 1)
+        returning.cancel()
+
+    asyncio.run(visited())
+
+
 def test_what_was_measured_is_given_back_once_all_have_left(monkeypatch: pytest.MonkeyPatch) -> None:
     tabs, given, forgotten = [0], [], []
     warm: Any = SimpleNamespace(forgotten=lambda: forgotten.append(True))

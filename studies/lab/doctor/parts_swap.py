@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.model import Transformer, build
+from engine.model import Transformer, build, materialise
 from engine.parts.registry import HEALTHY, Parts
 from studies.lab.faults import FAULTS, PARTS
 
@@ -18,7 +18,7 @@ def fitting(model: Transformer) -> dict[str, str]:
 
 def grafted(model: Transformer, fault: str) -> Transformer:
     """Returns a model of the fault's parts with the same weights. Raises KeyError for an unknown fault."""
-    sick = build(model.config, device="meta", parts=PARTS[FAULTS[fault].parts]).to_empty(device="cpu")
+    sick = materialise(build(model.config, device="meta", parts=PARTS[FAULTS[fault].parts]), "cpu")
     sick.load_state_dict(model.state_dict())
     return sick.requires_grad_(False).eval()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -20,13 +21,14 @@ from studies.residual.gradient_by_depth import block_gradients
 
 CPU = torch.device("cpu")
 ROWS, PLACES, UPDATES = 4, 32, 150  # of the batch that is learned by heart, and how often
+PIECE = 1024  # tokens of a batch that are read at a time, so that a large batch takes no more memory
 
 
 @torch.no_grad()
 def first_loss(case: Case) -> Measurement:
     """Measures the loss before the first step, minus ln V."""
-    batch = case.batch()
-    loss, uniform = float(loss_of(case.twin(), batch, CPU)), math.log(case.model.config.vocab_size)
+    model, uniform = case.twin(), math.log(case.model.config.vocab_size)
+    loss = sum(share * float(loss_of(model, piece, CPU)) for piece, share in pieces(case.batch()))
     return Measurement(
         loss - uniform, {"loss": loss, "uniform": uniform, "vocab": case.model.config.vocab_size}
     )
@@ -65,6 +67,7 @@ class Gradients:
 def stream_gradients(model: Transformer, batch: Batch) -> Gradients:
     """Runs one backward pass and returns its gradient norms."""
     kept: dict[str, Tensor] = {}
+    squares = {"first": 0.0, "last": 0.0}
     last = len(model.blocks) - 1
 
     def probe(name: str, x: Tensor) -> Tensor:
@@ -76,21 +79,23 @@ def stream_gradients(model: Transformer, batch: Batch) -> Gradients:
             x.retain_grad()
         return x
 
-    with torch.enable_grad():
-        logits = model.requires_grad_(True)(batch.inputs, probe)
-        loss = F.cross_entropy(logits.flatten(0, 1), batch.targets.flatten(), ignore_index=-1)
-        loss.backward()
-    norms = {name: float(x.grad.double().norm()) if x.grad is not None else 0.0 for name, x in kept.items()}
-    return Gradients(norms.get("first", 0.0), norms.get("last", 0.0), block_gradients(model))
+    for piece, share in pieces(batch):
+        with torch.enable_grad():
+            logits = model.requires_grad_(True)(piece.inputs, probe)
+            loss = F.cross_entropy(logits.flatten(0, 1), piece.targets.flatten(), ignore_index=-1)
+            (share * loss).backward()
+        for name, x in kept.items():
+            if x.grad is not None:
+                squares[name] += float(x.grad.double().square().sum())
+    return Gradients(math.sqrt(squares["first"]), math.sqrt(squares["last"]), block_gradients(model))
 
 
 def clipped(case: Case) -> Measurement:
     """Measures the norm of the first gradient after clipping."""
-    batch = case.batch()
     model = case.twin().requires_grad_(True)
-    gradients = torch.autograd.grad(
-        loss_of(model, batch, CPU), list(model.parameters()), materialize_grads=True
-    )
+    for piece, share in pieces(case.batch()):
+        (share * loss_of(model, piece, CPU)).backward()
+    gradients = [p.grad for p in model.parameters() if p.grad is not None]
     norm = math.sqrt(sum(float(g.double().square().sum()) for g in gradients))
     limit = case.settings.grad_clip
     return Measurement(min(norm, limit) if limit > 0 else norm, {"norm": norm})
@@ -115,6 +120,15 @@ def overfits_a_batch(case: Case) -> Measurement:
             break
         optimiser.update(loss, learning_rate_factor(settings, step))
     return Measurement(value, {"first": first, "tokens": batch.inputs.numel(), "updates": UPDATES})
+
+
+def pieces(batch: Batch) -> Iterator[tuple[Batch, float]]:
+    """Yields the texts of a batch, a few at a time, and the share of its predicted tokens that they have."""
+    rows, predicted = max(1, PIECE // batch.inputs.shape[1]), int((batch.targets != -1).sum())
+    for inputs, targets in zip(batch.inputs.split(rows), batch.targets.split(rows), strict=True):
+        count = int((targets != -1).sum())
+        if count or not predicted:  # a mean over nothing is no number
+            yield Batch(inputs, targets), count / predicted if predicted else 1.0
 
 
 def small(batch: Batch) -> Batch:

@@ -256,6 +256,24 @@ def test_nothing_is_changed_by_an_examination() -> None:
     assert model.mask(4, torch.zeros(1)) is not None
 
 
+@for_each("objective", ["next_token", "masked"])
+def test_a_batch_read_in_pieces_gives_the_same_numbers(
+    monkeypatch: pytest.MonkeyPatch, objective: str
+) -> None:
+    train = replace(TRAIN, objective=objective, init="plain", grad_clip=0.0)
+    causal = objective == "next_token"
+    model = replace(MODEL, causal=causal, vocab_size=MODEL.vocab_size + (not causal))  # one more: the mask
+    measures = (start.first_loss, start.gradients_by_block, start.clipped)
+    measured = []
+    for piece in (10_000, 2 * MODEL.context, 1):
+        monkeypatch.setattr(start, "PIECE", piece)
+        some = case(model=model, train=train)
+        measured.append([measure(some).number for measure in measures])
+    assert len(list(start.pieces(some.batch()))) == TRAIN.batch_size
+    assert measured[1] == pytest.approx(measured[0], rel=1e-4)
+    assert measured[2] == pytest.approx(measured[0], rel=1e-4)
+
+
 def test_a_gradient_is_clipped_or_not() -> None:
     """The norm by PyTorch's own function."""
     batch = case().batch()

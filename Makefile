@@ -3,7 +3,8 @@
 #             quarter each day; with CI=1 all (PYTEST_ARGS for pytest's own arguments)
 # make check  while one works: the tests that what changed since SINCE can reach (by default, since this branch left the one
 #             that it goes to, or else since the last commit), style and types
-# make test-all  the same, the exhaustive tests and a short run of every benchmark: three quarters of an hour more
+# make test-all  the same, the exhaustive tests and a short run of every benchmark: 25 minutes more. Of a test with many cases it takes
+#             a seventh each day; with WHOLE=1 all, three quarters of an hour more
 # make mutants PATHS=engine/parts  break lines there, one at a time, and list those that no test of the engine notices
 #                                  (SAMPLE=tests/mutants.tsv for the stored sample, MUTANTS_ARGS="--draw 50" for fewer by lot)
 # make screenshots  take the pictures of the README, and of the site's views, from the running app
@@ -17,6 +18,7 @@ HOST ?= localhost
 VENV ?= .venv
 PYTEST_ARGS ?=
 SINCE ?=
+WHOLE ?=
 TIER ?= $(if $(CI),,--today)
 WORKERS ?= 2
 
@@ -57,7 +59,7 @@ test-all: check-python
 # Style, types and the browser's modules are checked beside the tests (tests/checks.py). One thread for each worker's
 # products: several would fight for the same cores. Bytecode is kept, or each server that a test starts compiles anew.
 pytest:
-	@OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder \
+	@OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= GLASSFORMER_TEST_WHOLE=$(WHOLE) $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder \
 		--checks --install-seconds=$$(( $$(date +%s) - $(START) )) $(TIER) $(PYTEST_ARGS)
 
 mutants: check-python setup-test cosmic-ray

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
-import tests.day  # noqa: F401  # before the workers begin, which have its day then
+from tests.day import WEEK, of_today  # before the workers begin, which have its day then
 
 if TYPE_CHECKING:
     from engine.data.corpus import Corpus
@@ -39,11 +39,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves the exhaustive tier out unless --exhaustive asks for it; begins with the browser's: their files are long."""
+    """Leaves the exhaustive tier out unless --exhaustive asks for it, and then what is another day's of the tests with
+    many cases; begins with the browser's: their files are long.
+    """
     items.sort(key=lambda item: ROOT / "tests" / "browser" not in item.path.parents)
-    if config.getoption("exhaustive"):
-        return
     left_out = {item for item in items if item.get_closest_marker("exhaustive")}
+    if config.getoption("exhaustive"):
+        cases: dict[tuple[Path, str], list[pytest.Item]] = {}
+        for item in left_out:
+            cases.setdefault((item.path, getattr(item, "originalname", "")), []).append(item)
+        many = [sorted(some, key=items.index) for some in cases.values() if len(some) > WEEK]
+        left_out = {item for some in many for number, item in enumerate(some) if not of_today(number)}
     if left_out:
         config.hook.pytest_deselected(items=list(left_out))
         items[:] = [item for item in items if item not in left_out]

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests import affected, checks
+from tests import affected, checks, conftest
 from tests.affected import ROOT, Reach, git
-from tests.day import DAY, DAYS
+from tests.day import DAY, DAYS, WEEK
 
 
 @pytest.fixture(scope="module")
@@ -133,3 +133,27 @@ def test_a_failed_check_fails_the_run_and_is_told_like_a_failed_test() -> None:
     assert session.exitstatus == 1 and running.left_out == ["tsc"]
     (failed,) = terminal.stats["failed"]
     assert failed.nodeid == "mypy" and failed.longrepr == "a.py:3: error\n"
+
+
+def test_a_week_takes_every_case_and_each_day_a_seventh_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Item:
+        path = ROOT / "tests" / "test_a.py"
+
+        def __init__(self, name: str, marked: bool = True) -> None:
+            self.originalname, self.get_closest_marker = name, lambda _: marked
+
+    items: list[Any] = [Item("many") for _ in range(WEEK + 1)] + [Item("few") for _ in range(WEEK)]
+    items += [Item("fast", marked=False) for _ in range(WEEK + 1)]
+    hook = SimpleNamespace(pytest_deselected=lambda items: None)
+    config: Any = SimpleNamespace(hook=hook, getoption=lambda name: name == "exhaustive")
+
+    def taken(day: int, whole: bool = False) -> list[Any]:
+        monkeypatch.setattr("tests.day.DAY", day)
+        monkeypatch.setattr("tests.day.WHOLE", whole)
+        conftest.pytest_collection_modifyitems(config, found := items.copy())
+        return found
+
+    days = [taken(day) for day in range(DAY, DAY + WEEK)]
+    assert {id(each) for found in days for each in found} == set(map(id, items))
+    assert sorted(map(len, days)) == [2 * WEEK + 2] * (WEEK - 1) + [2 * WEEK + 3]
+    assert taken(DAY, whole=True) == items

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.day import WEEK, of_today
+
 Test = Callable[..., None]
 
 
@@ -24,7 +26,8 @@ def for_each(
 
     For cases that need nothing of their own from a fixture, but for a folder: each has its own `tmp_path`.
     Decorators may be stacked: then every combination is tried. With `fast`, the fast tier takes these cases, or so
-    many of them, drawn by the test's name (other tests of the same table draw others); the exhaustive tier takes all.
+    many of them, drawn by the test's name (other tests of the same table draw others); the exhaustive tier takes all,
+    or those of the day where the fast ones are drawn from more than WEEK times as many.
     `without` says why there may be no case on a machine: there the test is skipped.
     """
     wanted = [one.strip() for one in names.split(",")] if isinstance(names, str) else list(names)
@@ -34,6 +37,7 @@ def for_each(
 
     def decorate(test: Test) -> Test:
         drawn = _drawn(cases, fast, test.__name__)
+        many = isinstance(fast, int) and 0 < fast * WEEK < len(cases)
 
         @functools.wraps(test)
         def through(tier: str = "exhaustive", **fixtures: Any) -> None:
@@ -41,7 +45,7 @@ def for_each(
                 pytest.skip(without)
             folder = fixtures.get("tmp_path")
             for place, (case, label) in enumerate(zip(cases, labels, strict=True)):
-                if tier == "fast" and place not in drawn:
+                if place not in drawn if tier == "fast" else many and not of_today(place):
                     continue
                 if folder is not None:
                     fixtures["tmp_path"] = folder / str(place)

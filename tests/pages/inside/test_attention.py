@@ -96,6 +96,9 @@ def test_heads_shows_the_chosen_pattern_and_says_how_far_it_looks(drawn):
     page = attention("heads")
     np.testing.assert_allclose(heat(drawn, "attention_pattern"), seen(PATTERNS[LAYER, HEAD]), rtol=1e-6)
     assert "`blocks.1.pattern[3]`: 8 × 8 weights." in said(page)
+    for axis in ("xaxis", "yaxis"):
+        ends = drawn["attention_pattern"].layout[axis]["range"]
+        assert sorted(ends) == [-0.5, 7.5], "to the edges of the outer cells"
     p = PATTERNS[..., np.arange(1, 8), np.arange(7)].mean(-1)  # on the token before
     own = {(i, h): value for i, row in enumerate(p) for h, value in enumerate(row)}
     assert "Head 1.3 " in said(page) and ("to the previous token" in said(page)) == (own[1, 3] >= 0.4)

@@ -79,6 +79,8 @@ def test_what_a_switch_does_is_counted(folder, change):
 def test_rows_after_the_step_are_blank_and_a_head_can_be_chosen(folder, drawn):
     found = ours(folder, "21-11-26")
     opened(PAGE, cross_view="alignment", cross_text_dates="21-11-26", cross_head="1.0", cross_step_dates="2")
+    narrow = drawn["cross_alignment"].layout["meta"]["narrow"]["xaxis"]
+    assert narrow["tickangle"] == 0, "letters are read across on a phone, too"
     read = drawn["cross_alignment"].layout["xaxis"]["ticktext"]
     assert "".join(read[:-1]) == "21-11-26" and read[-1] == "e<br>n<br>d"
     heat = drawn["cross_alignment"].traces[0]["z"]

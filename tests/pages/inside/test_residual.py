@@ -111,6 +111,23 @@ def test_the_lens_and_its_cell(drawn):
     assert in_address(page, "residual_cell") == "2-3"
 
 
+@pytest.mark.parametrize(("tokens", "shown"), [(4, "cathedral"), (40, "cath…")])
+def test_a_guess_is_cut_only_where_its_cell_is_narrow(tokens: int, shown: str) -> None:
+    words, values = [["cathedral"] * tokens] * 2, np.ones((2, tokens))
+    figure = lens_view.lens_table(
+        words,
+        values,
+        ["before"] * tokens,
+        NAMES[:2],
+        settled=np.zeros(tokens),
+        chosen=(0, 0),
+        title="",
+        top=1.0,
+        hover=words,
+    )
+    assert figure.traces[0]["text"] == [[shown] * tokens] * 2
+
+
 def test_who_pushed_is_each_writers_product_with_the_direction(drawn):
     at, row = 4, ALPHABET.index("d")
     page, found = (

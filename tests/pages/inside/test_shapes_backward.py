@@ -104,6 +104,8 @@ def test_a_nudge_compares_the_gradient_with_forward_passes() -> None:
     tangent, curve = DRAWN["shapes_nudged"].traces[:2]
     np.testing.assert_allclose(curve["y"], result.losses, atol=1e-5)
     np.testing.assert_allclose(tangent["y"], result.loss + result.gradient * np.array(AMOUNTS), atol=1e-5)
+    ticks = DRAWN["shapes_nudged"].layout["xaxis"]["ticktext"]
+    assert ticks == [written(amount) for amount in (-0.2, -0.1, 0.0, 0.1, 0.2)], "no change and both ends"
     chosen(page, "shapes_nudge", AMOUNTS[-1])
     at = len(AMOUNTS) - 1
     assert f"{written(AMOUNTS[-1])} should change the loss by" in answer(page)

@@ -87,6 +87,9 @@ def test_chosen_points_are_continued(drawn: dict[str, Any]) -> None:
     assert by_name["one gradient step"]["y"] == pytest.approx(lines[3], abs=1e-5)
     assert by_name["least squares"]["y"] == pytest.approx(lines[4], abs=1e-5)
     assert by_name["the layer"]["y"] == pytest.approx(lines[:3].mean(0), abs=1e-4)
+    for axis in ("xaxis", "yaxis"):
+        low, high = drawn["context_plane"].layout[axis]["range"]
+        assert low == -high, "zero is in the middle"
     shown = drawn["context_plane"].traces[-1]
     assert list(zip(shown["x"], shown["y"], strict=True)) == list(points)
     assert ", ".join(shown["customdata"]) == query["context_points"] and "reach" in shown["meta"]["moves"]

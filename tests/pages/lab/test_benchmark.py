@@ -117,6 +117,15 @@ def test_a_claim_about_training_is_made_only_where_every_run_has_it() -> None:
     assert "(one run)" in benchmark.trained_answer(before, [marked(20)], "other")
 
 
+@pytest.mark.parametrize(("ends", "points"), [((17,), 0), ((17, 12), 2), ((17, 12, 14), 3)])
+def test_each_of_several_runs_is_a_point_and_a_single_one_is_its_bar(
+    ends: tuple[int, ...], points: int
+) -> None:
+    figure = benchmark.bars(["whole"], marked(10), [marked(end) for end in ends], "question", MIXED)
+    assert figure.traces[1]["x"] == [np.median(ends)]
+    assert [trace["x"] for trace in figure.traces[2:]] == [[end] for end in ends[:points]]
+
+
 def test_a_training_here_takes_the_place_of_the_stored_ones(
     monkeypatch: pytest.MonkeyPatch, drawn: dict[str, Any]
 ) -> None:

@@ -2,7 +2,7 @@
 
 import platform
 from dataclasses import replace
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from torch.func import functional_call
 from engine.config import ModelConfig
 from engine.data.progress import finish
 from engine.model import build
-from pages.lab.after import another_text, fine_tuning, tuned_model
+from pages.lab.after import another_text, fine_tuning, stored_tunings, tuned_model
 from studies.after import new_fact
 from studies.after.finetune import FinetuneRecipe, Lesson, merged
 from studies.after.lessons import FULL_RATE, LORA_RATE, STYLES, TOPICS, Style, Topic
@@ -381,6 +381,17 @@ def test_stored_runs_are_thin_lines_of_all_but_the_single_prompts(loss: Any, cou
     figure = fine_tuning.answers_by_step([0, 1], lines, labels, 1, loss, stored)
     thin = [t for t in figure.traces if t["line"]["width"] == 1.0 and t.get("opacity") == 0.5]
     assert len(thin) == count
+    axes = [figure.arrangement[axis] for axis in ("yaxis2", "yaxis") if axis in figure.arrangement]
+    up = [axis.get("domain", [0, 1]) for axis in axes]
+    assert (up[0][0], up[-1][1]) == (0, 1) and all(low[1] < high[0] for low, high in pairwise(up))
+
+
+def test_a_first_look_alone_is_a_larger_point_than_those_of_a_line() -> None:
+    alone, first, second = (
+        stored_tunings.live_line(range(looks), np.ones(looks), "", {}, "")["marker"]["size"]
+        for looks in (1, 2, 3)
+    )
+    assert alone > first == second
 
 
 def test_the_spread_of_stored_runs_is_written_out() -> None:

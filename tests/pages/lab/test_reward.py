@@ -149,6 +149,9 @@ def test_stored_preferences_are_drawn_with_their_median(
     lines = lines_of(drawn["preferences_by_step"], "held-out pairs")
     assert len(runs) == 3
     np.testing.assert_allclose(lines[:4], [*ends, np.median(ends, 0)], atol=1e-6)
+    across = [drawn["preferences_by_step"].layout[f"xaxis{n}"]["domain"] for n in ("", 2, 3, 4)]
+    for left, right in (across[:2], across[2:]):
+        assert left[0] == 0 and left[1] < right[0] and right[1] == 1, "the panels stand as they are counted"
     ranked = np.median([run.preferred.looks[-1].held_out.ranked for run in runs])
     text = runs[0].preferred.looks[-1].texts[1].split("\n")[0]
     assert not lacking(said, f"**{ranked:.0%}** of held-out pairs", "median of 3 seeds", text)

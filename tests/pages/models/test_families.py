@@ -312,6 +312,7 @@ def test_the_shares_are_those_of_the_step(run: str, step: int, drawn: dict[str, 
     cells = np.array([[100 * (whole[i] - one[i]) for one in less] for i in order])
     np.testing.assert_allclose(heat["z"], cells, atol=1e-3)
     assert figure.layout["xaxis2"]["ticktext"] == list(WORDS)
+    assert heat["colorbar"]["x"] <= 1, "the scale is inside the figure"
     first, second = order[:2]
     most = max(range(4), key=lambda i: abs(whole[first] - less[i][first]))
     who = ["King Richard II", "Romeo", "Leontes"]

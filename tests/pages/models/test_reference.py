@@ -2,6 +2,7 @@
 
 import ast
 import json
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -10,11 +11,11 @@ from streamlit.testing.v1 import AppTest
 
 from engine.config import ModelConfig, TrainConfig
 from engine.recording import record
-from pages.models.reference import quick_reference
+from pages.models.reference import cross_check, quick_reference
 from runs.state import RunSpec
 from studies.families.influence_by_distance import layer_influence as influence_of
 from studies.lab.reference import random_configs
-from studies.lab.reference.compare import compare
+from studies.lab.reference.compare import Comparison, Difference, compare
 from studies.lab.reference.mistakes import MISTAKES
 from studies.pairs.checkpoints import load_pair
 from tests.pages import helpers
@@ -88,9 +89,26 @@ def test_every_mistake_is_pointed_at_or_said_to_do_nothing(family, drawn):
             assert notes[0]["text"] == f"begins: block 0, {mistake.shows_at}"
 
 
+@pytest.mark.parametrize(("at", "far"), [(2, 1e6), (20, 1e6), (2, 0.001)])
+def test_the_beginning_of_a_difference_is_pointed_at_inside_the_figure(at: int, far: float) -> None:
+    blocks = [f"blocks.{i}.resid_post" for i in range(24)]
+    names = ["blocks.0.resid_pre", *blocks, "norm_final", "logits"]
+    differences = [0.0] * at + [far, math.inf] + [far] * (len(names) - at - 2)
+    rows = [Difference(name, each, 1.0) for name, each in zip(names, differences, strict=True)]
+    figure = cross_check.figure(Comparison(tuple(rows)))
+    note = figure.arrangement["annotations"][-1]
+    assert note["x"] == at and (note["ax"] > 0) == (at < 13), "its words are beside it, towards the middle"
+    assert (note["ay"] > 0) == (far > 1), "below a high mark, above one that is near the tolerance"
+    heights = figure.traces[0]["y"]
+    assert heights[at + 1] >= 10 * heights[at], "an infinite one stands clearly above"
+    _, *numbers, _ = figure.arrangement["xaxis"]["ticktext"]
+    assert numbers == [str(block) for block in range(2, 24, 2)], "every second block"
+
+
 def test_seven_rows_are_the_whole_model():
     page = opened("quick")
     assert [link.proto.url for link in page.get("link_button")] == ["./questions"]
+    assert page.selectbox(key="reference_sizes").proto.label_visibility.value == 2, "it stands beside"
     table = page.table[0].value
     assert len(table) == 7 and "with **45.5%**" in said(page)
     counts = [int(n.replace(",", "")) for n in table["parameters"] if n != "none"]

@@ -44,7 +44,12 @@ JUDGES = {
     "ui": ("tests/pages", "tests/ui"),
     "pages": ("tests/pages", "tests/ui"),
 }
-PROCESSES = r"subprocess|multiprocessing|ray|\bruns(?:\.| import )|tests\.runs\.running"
+# the modules of runs/ that start processes or talk to them; its others only reckon and hold
+_LIVE = (
+    "bpe_process|cluster|manager|measure_worker|measuring|processes|scheduler|service|shared|transport|worker"
+)
+_RUNS = rf"runs\.(?:{_LIVE})|runs import [^\n]*\b(?:{_LIVE})|tests\.runs\.(?:nursery|running)"
+PROCESSES = rf"subprocess|multiprocessing|ray|{_RUNS}"
 STARTERS = {
     "tests/engine": PROCESSES,
     "tests/studies": PROCESSES,

@@ -44,7 +44,12 @@ JUDGES = {
     "ui": ("tests/pages", "tests/ui"),
     "pages": ("tests/pages", "tests/ui"),
 }
-PROCESSES = r"subprocess|multiprocessing|ray|\bruns(?:\.| import )|tests\.runs\.running"
+# the modules of runs/ that start processes or talk to them; its others only reckon and hold
+_LIVE = (
+    "bpe_process|cluster|manager|measure_worker|measuring|processes|scheduler|service|shared|transport|worker"
+)
+_RUNS = rf"runs\.(?:{_LIVE})|runs import [^\n]*\b(?:{_LIVE})|tests\.runs\.(?:nursery|running)"
+PROCESSES = rf"subprocess|multiprocessing|ray|{_RUNS}"
 STARTERS = {
     "tests/engine": PROCESSES,
     "tests/studies": PROCESSES,
@@ -137,7 +142,8 @@ class _Learning:
         builtins.__reached__ = self._reach  # type: ignore[attr-defined]
 
     def _reach(self, spot: str) -> None:
-        (self.imported if spot.endswith(":") else self.reached).add(spot)
+        on_import = spot.endswith(":") or not self.start  # before the first test: all of them meet it
+        (self.imported if on_import else self.reached).add(spot)
 
     def pytest_runtest_logstart(self) -> None:
         self.passed, self.start = True, time.process_time()

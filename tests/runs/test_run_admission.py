@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 
-from engine.errors import ConfigError, RunError
-from runs import admission, profiles
+from engine.errors import RunError
+from runs import admission
 from runs.admission import StartLimiter
-from runs.manager import RunManager, RunSpec
-from runs.profiles import GB, LIBRARIES, MB, PROFILES
-from studies.costs.presets import PRESETS
+from runs.manager import RunManager
+from runs.profiles import PROFILES
 from tests.engine.cases import for_each
 from tests.runs.puppets import Puppet
 from tests.runs.running import (
@@ -159,35 +158,8 @@ def test_addresses_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(starts._when) == ["later"]
 
 
-@pytest.mark.parametrize("name", [name for name, profile in PROFILES.items() if profile.public])
-def test_where_strangers_come_everything_has_a_limit(name: str) -> None:
-    here, home = PROFILES[name], PROFILES["local"]
-    assert 0 < here.max_queued_address < here.max_queued and here.max_starts_address > 0
-    assert here.max_runs_each < here.max_runs_address < here.max_runs_total
-    assert here.max_text * 4 <= here.text_bytes_total < here.snapshot_bytes_total
-    assert here.max_runs_each < here.max_runs_total <= home.max_runs_total / 5
-
-
-SMALL = PROFILES["small"]
-SERVER = 560 * MB  # resident after a tour of all pages with four controls moved on each (measured: 556)
-
-
-def test_the_small_profile_fits_into_a_gigabyte_and_trains_the_presets_of_the_lecture() -> None:
-    assert SMALL.max_workers == 1
-    assert SERVER + SMALL.max_workers * SMALL.max_worker_bytes + SMALL.text_bytes_total <= GB
-    assert SMALL.max_worker_bytes > LIBRARIES
-    for name in ("fast", "classic", "modern", "induction", "nanogpt", "mini"):
-        preset = PRESETS[name]
-        assert preset.train is not None
-        asked = RunSpec(replace(preset.model, vocab_size=65), preset.train, "text", "a text to train on")
-        if name not in ("mini", "nanogpt"):
-            profiles.check(SMALL, asked)
-    with pytest.raises(ConfigError, match=r"at most 2,304 are allowed here, so 18 at this context"):
-        profiles.check(SMALL, asked)
-
-
 def test_one_step_at_a_time_though_no_paused_process_is_kept(tmp_path: Path) -> None:
-    manager = RunManager(replace(SMALL, max_steps=LONG.steps), tmp_path, spare=False, opener=WARM)
+    manager = RunManager(replace(PROFILES["small"], max_steps=LONG.steps), tmp_path, spare=False, opener=WARM)
     run = manager.start(spec(LONG), ME)
     reached(manager, run, 5)
     manager.pause(run, ME)

@@ -178,6 +178,8 @@ def test_the_classes_of_the_model_and_what_chance_gives(manager, drawn):
     free, like, truth = drawn["embed_null"].traces
     assert truth["x"] == [pytest.approx(within - across, abs=1e-5)]
     assert len(free["x"]) == len(like["x"]) == 100
+    for row, dots in enumerate((free, like, truth)):  # beside its own name, not half way to another
+        assert np.abs(np.array(dots["y"]) - row).max() <= 0.25
     chance, matched = np.array(free["x"]), np.array(like["x"])
     assert (chance < within - across).all() and "none of 100 shuffles reaches that" in told
     assert f"(the highest: {chance.max():+.3f})" in told

@@ -269,6 +269,7 @@ def test_likeness_by_distance(drawn):
     c, again = found.cosine_by_distance, found.most_alike
     assert drawn["sinusoid_likeness"].traces[0]["z"] == pytest.approx(found.cosines[::2, ::2], abs=1e-4)
     assert drawn["sinusoid_by_distance"].traces[0]["y"] == pytest.approx(c, abs=1e-5)
+    assert -1.1 < drawn["sinusoid_by_distance"].layout["yaxis"]["range"][0] < c.min(), "no cosine is below -1"
     said = unescaped(page)
     assert f"{c[1]:.3f} at distance 1, and **{c[again]:.3f}** at distance {again}" in said and again > 1
     assert "here 1.732, so the cosine is the dot product divided by $d/2$ = 3" in said
@@ -405,10 +406,11 @@ def test_ones_fall_below_half_and_come_back(drawn):
 
 @pytest.mark.parametrize(
     ("sizes", "width", "base", "context"),
-    [("the model in the bar", 32, None, 128), ("Llama 3 8B", 128, 5e5, 8_192)],
+    [("the model in the bar", 32, None, 128), ("Llama 3 8B", 128, 5e5, 8_192), ("your own", 16, 200, 64)],
 )
 def test_turns_count_the_pairs_that_never_complete_one(drawn, sizes, width, base, context):
-    page = rope("turns", rope_sizes=sizes)
+    own = {"rope_turn_width": f"{width}", "rope_turn_base": f"{base}", "rope_turn_context": f"{context}"}
+    page = rope("turns", rope_sizes=sizes, **(own if sizes == "your own" else {}))
     base = base or shipped(MODERN).config.rope_theta
     found, said = turns_within(width, base, context), unescaped(page)
     count = found.count.tolist()
@@ -422,7 +424,7 @@ def test_turns_count_the_pairs_that_never_complete_one(drawn, sizes, width, base
     bars = {trace["name"]: trace["y"] for trace in drawn["rope_turns"].traces}
     assert bars["complete a turn"] == pytest.approx([c for c in count if c >= 1])
     assert bars["never complete one"] == pytest.approx([c for c in count if c < 1])
-    assert ("Published sizes" in said) == (sizes != "the model in the bar")
+    assert ("Published sizes" in said) == (sizes == "Llama 3 8B")
 
 
 def test_the_layouts_are_the_same_and_the_mix_up_costs(drawn):
@@ -549,6 +551,8 @@ def test_eight_heads_have_the_paper_s_slopes(drawn):
         f"**{found.within(128)} of 8** heads fall to",
         f"at its far end the flattest head keeps {found.farthest(128):.1%}",
     )
+    page.get_by_key("alibi_context").set_value(32).run()  # 1/4 falls to e^(-4.5) at 18, 1/8 at 37
+    assert "**2 of 8** heads fall to" in unescaped(page)
     page.get_by_key("alibi_heads").set_value(12).run()
     assert [*page.dataframe[0].value["slope"]][8:] == ["2^(−0.5)", "2^(−1.5)", "2^(−2.5)", "2^(−3.5)"]
     assert "12 is not a power of two. The paper's rule for 8 heads" in unescaped(page)

@@ -475,6 +475,9 @@ def test_what_a_vocabulary_costs(drawn: dict[str, Any]) -> None:
     assert np.allclose(numbers["y"], 128 * np.array(numbers["x"])) and numbers["yaxis"] == "y2"
     assert ours["y"][ours["x"].index(512)] == counted["BPE 512"][1]
     assert {d["text"][0]: (d["x"][0], d["y"][0]) for d in diamonds}["gpt2"] == (w, u)
+    axis = drawn["cost_trade"].layout["xaxis"]
+    for at, written in zip(axis["tickvals"], axis["ticktext"], strict=True):
+        assert number(written.replace("k", "000")) == (at if at < 10_000 else at - at % 1000)
     curve, *marks = drawn["cost_scores"].traces
     assert curve["y"][curve["x"].index(512)] == counted["BPE 512"][1] ** 2 and curve["x"][0] == 256
     squares = {name: number(table.loc[name, "T"]) ** 2 for name in ("characters", "bytes", *PUBLISHED)}

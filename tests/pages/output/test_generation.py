@@ -449,7 +449,7 @@ def test_a_wider_beam_is_more_probable_and_the_seed_moves_the_sample(drawn):
         ("line", "⏎", "**Width 4 finds the same text as greedy decoding**"),
     ],
 )
-def test_every_stop(stop: str, sign: str, said: str):
+def test_every_stop(stop: str, sign: str, said: str, drawn):
     page = opened(generation_view="beam", beam_stop=stop, beam_penalty="0", beam_width="4", beam_depth="8")
     found, three = entries(page), found_by(8, 4, beam_view.STOPS[stop], 0.0)[2]
     assert said in sentences(page)
@@ -459,6 +459,13 @@ def test_every_stop(stop: str, sign: str, said: str):
     if stop == "space":  # at penalty 0 a finished short word beats what goes on
         assert found["text"][0].endswith("␣")
     assert sign not in found["text"][1][:-1]
+    traces = drawn["beam_figure"].traces
+    gaps = [t for t in traces if t["mode"] == "lines" and t["line"]["width"] == 11]
+    scores = [t for t in traces if t["mode"] == "text"]
+    assert scores
+    for gap, score in zip(gaps, scores, strict=True):  # no edge strikes a number through
+        assert np.add(gap["x"][::3], gap["x"][1::3]) / 2 == pytest.approx(score["x"])
+        assert gap["y"][::3] == gap["y"][1::3] == score["y"]
 
 
 def test_a_long_text_says_what_is_dropped():

@@ -145,6 +145,17 @@ def test_an_upload_that_is_no_text_gets_a_sentence():
     assert "is not UTF-8 text" in sentences(ran(page)) and page.button(key="train").disabled
 
 
+def test_a_file_may_hold_what_a_text_may_and_little_more(monkeypatch):
+    """500,000 characters of four bytes each are below two megabytes; a file of more is not read at all."""
+    monkeypatch.setenv("GLASSFORMER_PROFILE", "hosted")
+    page = opened(data="upload")
+    page.get_by_key("upload").upload("long.txt", b"a" * (2 * 2**20 + 1))
+    assert "is too large: at most 2 MB are allowed here." in sentences(ran(page))
+    page.get_by_key("upload").upload("short.txt", "🙂🙃🐍🦉".encode() * 125_000)
+    assert "uniformly among **4** characters" in sentences(ran(page))
+    assert not page.button(key="train").disabled
+
+
 def test_without_shakespeare_and_network_the_manual_is_used_and_said(manager, monkeypatch, tmp_path):
     def offline(name, progress=None):
         if name == "shakespeare":

@@ -189,7 +189,7 @@ PROFILES: dict[str, Profile] = {
         max_runs_total=60,
         max_worker_bytes=460 * MB,
         measured_bytes=24 * MB,
-        loaded_bytes=64 * MB,
+        loaded_bytes=48 * MB,
         max_export=16 * MB,
         public=True,
     ),

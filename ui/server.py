@@ -29,7 +29,7 @@ from ui.operate import file_descriptors, health, log, metrics, patches, warming
 COLLECTED = 20_000, 20, 50  # new objects until garbage is collected; so many times until older one is, too
 LOOPBACK = ("localhost", "127.0.0.1", "::1")  # how a browser on this computer calls it
 EMPTY_SECONDS = 300.0  # without an open tab, until memory is given back
-FREE_SECONDS = 5.0  # between two times that what is free is returned, where the server itself measures
+FREE_SECONDS = 2.0  # between two times that what is free is returned, where the server itself measures
 OLDEST = (1, 67)  # Streamlit with `help` of st.Page, and st.grid
 
 

@@ -6,7 +6,7 @@ import ctypes
 import math
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -103,6 +103,16 @@ def onednn_is_exact() -> bool:
     return bool(error < 1e-5)
 
 
+def _with_glibc(call: Callable[[ctypes.CDLL], int]) -> bool:
+    """Calls glibc's allocator. Returns False where there is no such allocator."""
+    if not sys.platform.startswith("linux"):
+        return False
+    try:
+        return bool(call(ctypes.CDLL(None)))
+    except (OSError, AttributeError):
+        return False
+
+
 def keep_memory() -> bool:
     """Asks glibc's allocator to keep freed memory for this whole process (4-19% faster steps). For worker
     processes only.
@@ -110,14 +120,8 @@ def keep_memory() -> bool:
     Every step frees and wants the same buffers; by default large ones go back to the kernel and are faulted
     in anew. Returns False where there is no such allocator.
     """
-    if not sys.platform.startswith("linux"):
-        return False
     m_trim_threshold, m_mmap_max, never = -1, -4, 2**31 - 1
-    try:
-        libc = ctypes.CDLL(None)
-        return bool(libc.mallopt(m_mmap_max, 0) and libc.mallopt(m_trim_threshold, never))
-    except (OSError, AttributeError):
-        return False
+    return _with_glibc(lambda libc: libc.mallopt(m_mmap_max, 0) and libc.mallopt(m_trim_threshold, never))
 
 
 def share_memory(arenas: int = 2) -> bool:
@@ -127,13 +131,8 @@ def share_memory(arenas: int = 2) -> bool:
     By default there are eight a core, and each keeps for itself what was freed in it, while a server draws
     every page in a new thread. Returns False where there is no such allocator.
     """
-    if not sys.platform.startswith("linux"):
-        return False
     m_arena_max = -8
-    try:
-        return bool(ctypes.CDLL(None).mallopt(m_arena_max, arenas))
-    except (OSError, AttributeError):
-        return False
+    return _with_glibc(lambda libc: libc.mallopt(m_arena_max, arenas))
 
 
 def return_large_blocks(size: int = 2**20) -> bool:
@@ -142,25 +141,15 @@ def return_large_blocks(size: int = 2**20) -> bool:
     By default that size grows to the largest block freed so far, up to 32 MB: freed memory then stays, in
     pieces that the next large block does not fit into. Returns False where there is no such allocator.
     """
-    if not sys.platform.startswith("linux"):
-        return False
     m_mmap_threshold = -3
-    try:
-        return bool(ctypes.CDLL(None).mallopt(m_mmap_threshold, size))
-    except (OSError, AttributeError):
-        return False
+    return _with_glibc(lambda libc: libc.mallopt(m_mmap_threshold, size))
 
 
 def return_memory() -> bool:
     """Has glibc's allocator return freed memory to the system. Returns False where there was none, or where
     there is no such allocator.
     """
-    if not sys.platform.startswith("linux"):
-        return False
-    try:
-        return bool(ctypes.CDLL(None).malloc_trim(0))
-    except (OSError, AttributeError):
-        return False
+    return _with_glibc(lambda libc: libc.malloc_trim(0))
 
 
 def bound_products() -> None:

@@ -11,7 +11,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from itertools import compress, groupby
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -20,6 +22,8 @@ from torch.optim.adamw import adamw
 from engine.config import TrainConfig
 from engine.parts.parameters import StackedLinear
 from engine.training.numerics import Numerics, has_bfloat16
+
+_ADAMW = partial(adamw, amsgrad=False, eps=1e-8, maximize=False)
 
 
 @dataclass(frozen=True)
@@ -142,22 +146,8 @@ class Optimiser:
         )
         # The fused kernel counts its own step: it is given a copy, so that all groups share one count.
         count = [self.steps - 1]
-        adamw(
-            weights,
-            gradient,
-            first,
-            second,
-            [],
-            count,
-            fused=True,
-            amsgrad=False,
-            beta1=c.beta1,
-            beta2=c.beta2,
-            lr=rate,
-            weight_decay=decay,
-            eps=1e-8,
-            maximize=False,
-        )
+        rates: dict[str, Any] = {"lr": rate, "weight_decay": decay, "beta1": c.beta1, "beta2": c.beta2}
+        _ADAMW(weights, gradient, first, second, [], count, fused=True, **rates)
 
     def _sgd(self, where: slice, rate: float, decay: float) -> None:
         """Momentum m = beta1 m + g, then w -= rate m; weight decay as AdamW's."""
@@ -241,22 +231,14 @@ class AdamW:
         has = [p.grad is not None for p in self.parameters]
         own = (self.parameters, self.first, self.second, self.steps)
         weights, first, second, steps = ([*compress(each, has)] for each in own)
-        adamw(
-            weights,
-            gradients,
-            first,
-            second,
-            [],
-            steps,
-            foreach=False,
-            amsgrad=False,
-            beta1=self.betas[0],
-            beta2=self.betas[1],
-            lr=self.rate,
-            weight_decay=self.weight_decay,
-            eps=1e-8,
-            maximize=False,
-        )
+        beta1, beta2 = self.betas
+        rates: dict[str, Any] = {
+            "lr": self.rate,
+            "weight_decay": self.weight_decay,
+            "beta1": beta1,
+            "beta2": beta2,
+        }
+        _ADAMW(weights, gradients, first, second, [], steps, foreach=False, **rates)
 
 
 def _split(batch: Tensor, row_blocks: tuple[int, ...]) -> list[Tensor]:

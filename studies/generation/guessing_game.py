@@ -22,7 +22,7 @@ GUESSES = 5  # at each character, after which it is shown
 PRIOR = 0.5  # added to the count of each outcome (Krichevsky and Trofimov, 1981)
 ENOUGH = 30  # characters, below which a mean says little
 SHORTEST = 8  # tokens of a text that has a passage
-BATCH = 16  # windows that a model reads at a time
+BATCH = 8  # windows that a model reads at a time
 WORD = 20  # tokens within which a word begins
 
 

@@ -341,6 +341,29 @@ def test_the_back_button_shows_what_its_address_shows(walk):
     walk.check()
 
 
+# The browser sends what changes within a second, instead of within a moment, as one message.
+SLOWLY = """(() => {
+  const now = window.setTimeout;
+  window.batches = 0;
+  window.setTimeout = (work, wait, ...rest) => {
+    const sends = !wait && String(work).includes('sendUpdateWidgetsMessage');
+    window.batches += sends;
+    return now(work, sends ? 1000 : wait, ...rest);
+  };
+})()"""
+
+
+def test_a_click_in_the_moment_in_which_a_component_speaks_opens_its_view(page, app_url):
+    page.add_init_script(SLOWLY)
+    page.goto(f"{app_url}/tokens?stage=1")
+    title = page.locator("h2").first
+    before = title.inner_text()
+    page.wait_for_function("() => window.batches === 1")  # the stage's component says where it stands
+    page.locator(VIEWS).get_by_text("Tokenizers", exact=True).first.click()
+    assert page.evaluate("window.batches") == 1, "both are in one message"
+    expect(title).not_to_have_text(before)
+
+
 @pytest.mark.exhaustive
 def test_round_through_pages_without_a_model(walk):
     walk.open()

@@ -262,7 +262,7 @@ before, blocks = used(), []
 for _ in range(20):
     blocks.append(libc.malloc(4 << 20))
     ctypes.memset(blocks[-1], 1, 4 << 20)
-    ctypes.memset(libc.malloc(1000), 1, 1000)
+    ctypes.memset(libc.malloc(100_000), 1, 1)
 for block in blocks: libc.free(ctypes.c_void_p(block))
 print((used() - before) // 1024)
 """

@@ -188,14 +188,14 @@ def test_models_of_runs_are_kept_within_a_size(monkeypatch):
 
     def after(name, step):
         read.append(step)
-        return SimpleNamespace(memory=lambda: 40 << 20)  # so 96 MB hold two
+        return SimpleNamespace(memory=lambda: 20 << 20)  # so 48 MB hold two
 
     monkeypatch.setattr(models, "model_after", after)
     monkeypatch.setenv(profiles.VARIABLE, "small")
     memo.clear()
     for step in (1, 2, 1, 3, 1, 2):
         models._snapshot("run-a", step)
-    assert read == [1, 2, 3, 2] and 80 << 20 <= memo.LOADED.held.bytes <= memo.LOADED.held.limit == 96 << 20
+    assert read == [1, 2, 3, 2] and 40 << 20 <= memo.LOADED.held.bytes <= memo.LOADED.held.limit == 48 << 20
     models._snapshot("run-b", 2)
     assert read[4:] == [2], "another run's is another model"
     memo.clear()

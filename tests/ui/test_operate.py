@@ -312,7 +312,7 @@ def test_free_memory_is_returned_while_a_tab_is_open(monkeypatch: pytest.MonkeyP
         await asyncio.to_thread(wait, lambda: len(given) > 1)
         returning.cancel()
 
-    asyncio.run(visited())
+    aside(visited())
 
 
 def test_what_was_measured_is_given_back_once_all_have_left(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 
 from engine.errors import GlassformerError
 from runs import profiles
-from ui.operate import expire_sessions, invalid_widget_values, stopped_runs, widget_lookup
+from ui.operate import clicks_beside, expire_sessions, invalid_widget_values, stopped_runs, widget_lookup
 
 log = logging.getLogger(__name__)
 
@@ -145,6 +145,20 @@ TABLE = (
         upstream="docs/upstream.md#a-run-that-was-stopped-writes-over-what-the-next-one-knows",
         lost="on a busy server a pressed button may do nothing",
         make=stopped_runs.unless_stopped,
+    ),
+    Patch(
+        name="clicks beside",
+        symbol="streamlit.runtime.app_session:AppSession.request_rerun",
+        reads=(
+            "streamlit.runtime.state.session_state:WStates",
+            "streamlit.runtime.state.common:unpack_widget_state_value",
+        ),
+        package="streamlit 1.67",
+        digest="e4e0204067c41a42",
+        reason="a click outside a fragment goes in the fragment's message where both change in one moment",
+        upstream="docs/upstream.md#a-click-beside-a-component-that-speaks-runs-its-fragment-only",
+        lost="while a page begins, a click may light its button and leave the page as it was",
+        make=clicks_beside.whole_page,
     ),
     Patch(
         name="closed sessions",

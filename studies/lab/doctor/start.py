@@ -21,7 +21,7 @@ from studies.residual.gradient_by_depth import block_gradients
 
 CPU = torch.device("cpu")
 ROWS, PLACES, UPDATES = 4, 32, 150  # of the batch that is learned by heart, and how often
-PIECE = 1024  # tokens of a batch that are read at a time, so that a large batch takes no more memory
+PIECE = 512  # tokens of a batch that are read at a time, so that a large batch takes no more memory
 
 
 @torch.no_grad()

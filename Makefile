@@ -3,7 +3,7 @@
 #             quarter each day; with CI=1 all (PYTEST_ARGS for pytest's own arguments)
 # make check  while one works: the tests that what changed since SINCE can reach (by default, since this branch left the one
 #             that it goes to, or else since the last commit), style and types
-# make test-all  the same, the exhaustive tests and a short run of every benchmark: 25 minutes more. Of a test with many cases it takes
+# make test-all  the same, the exhaustive tests and a short run of every benchmark: half an hour more. Of a test with many cases it takes
 #             a seventh each day; with WHOLE=1 all, three quarters of an hour more
 # make mutants PATHS=engine/parts  break lines there, one at a time, and list those that no test of the engine notices
 #                                  (SAMPLE=tests/mutants.tsv for the stored sample, MUTANTS_ARGS="--draw 50" for fewer by lot)

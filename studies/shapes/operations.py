@@ -25,10 +25,8 @@ from studies.shapes.op_trace import OperationTrace, Shape, SourceLines, TraceSte
 
 __all__ = ["Shape", "SourceLines", "TraceStep", "probabilities", "tensor_of", "totals", "trace", "trace_pair"]
 
-COMPUTED, COMPUTED_TOKENS = (
-    8_000_000,
-    512,
-)  # parameters of one block with its tables, and tokens, up to which it is computed
+# parameters of one block with its tables, and tokens, up to which it is computed
+COMPUTED, COMPUTED_TOKENS = 8_000_000, 512
 
 
 @lru_cache(maxsize=64)

@@ -35,7 +35,7 @@ T = TypeVar("T")
 Key = tuple[Hashable, ...]
 
 GLANCE = 0.7  # seconds in which a result is simply there
-SHORT = 1.0  # seconds of work after which a measurement gives way to those that had less; so at 2, 4, 8
+SHORT = 0.2  # seconds of work after which a measurement gives way to those that had less; so at 0.4, 0.8 …
 TELLING = 2.0  # seconds of work after which the rest is estimated
 UNWATCHED = 75.0  # seconds: a browser lets a hidden tab ask once a minute
 UNSHOWN = 10.0  # likewise; then it ends as soon as another is asked for, or, a training, lets that go first

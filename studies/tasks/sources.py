@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import random
+from bisect import bisect
 from collections import defaultdict
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
+from itertools import accumulate
 
 import numpy as np
 
@@ -27,6 +29,7 @@ def ways(kinds: int, depth: int, left: int) -> int:
     return kinds * ways(kinds, depth + 1, left - 1) + ways(kinds, depth - 1, left - 1)
 
 
+@lru_cache(maxsize=1024)
 def opening(kinds: int, depth: int, left: int) -> float:
     """Returns the probability that the next of `left` brackets opens, where every word is equally likely."""
     return kinds * ways(kinds, depth + 1, left - 1) / ways(kinds, depth, left)
@@ -158,12 +161,13 @@ def markov(name: str, title: str, rule: str, letters: str, seed: int = 0) -> Tas
     rate = float((pairs * entropy(p)).sum())
 
     def draw(draws: random.Random, count: int) -> str:
-        weights = [[[float(x) for x in row] for row in table] for table in p]
-        places = range(len(letters))
+        sums = [[list(accumulate(map(float, row))) for row in table] for table in p]
+        last = len(letters) - 1
         a, b = divmod(draws.choices(range(len(letters) ** 2), pairs.ravel().tolist())[0], len(letters))
         states = [a, b]
         while len(states) < count:
-            a, b = b, draws.choices(places, weights[a][b])[0]
+            total = sums[a][b]  # from here on as Random.choices does it, in a third of its time
+            a, b = b, bisect(total, draws.random() * total[-1], 0, last)
             states.append(b)
         return "".join(letters[i] for i in states[:count])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from bisect import bisect_right
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -36,6 +36,11 @@ class Watched:
     def lengths(self) -> np.ndarray:
         """Tokens of the training text after 0, 1, 2 ... merges: int64 (merges + 1,)."""
         return np.array([self.length, *(merge.length for merge in self.tokenizer.merges)], dtype=np.int64)
+
+    def first(self, merges: int) -> Watched:
+        """Returns the training that stops after so many merges: longer ones begin like it."""
+        tokenizer = replace(self.tokenizer, merges=self.tokenizer.merges[:merges])
+        return replace(self, tokenizer=tokenizer, runners_up=self.runners_up[:merges])
 
 
 def watch(

@@ -132,6 +132,8 @@ def test_runners_up_are_those_of_a_naive_count(text: str, split: Split, level: L
 def test_watching_changes_nothing() -> None:
     text = "".join(TEXTS.values())
     assert bpe_watch.watch(text, 200).tokenizer == train(text, 456)
+    first = bpe_watch.watch(text, 150).first(100)
+    assert first == bpe_watch.watch(text, 100) and len(first.lengths) == 101
     nothing = bpe_watch.watch(text, 0)
     assert nothing.tokenizer.merges == () and nothing.lengths.tolist() == [len(text.encode())]
 
@@ -231,6 +233,7 @@ def test_there_and_back(text: str) -> None:
     assert tokenizer.decode(ids) == text
     assert tokenizer.encode_array(text).tolist() == ids
     assert tokenizer.vocab_size == len(set(text)) and max(ids) < tokenizer.vocab_size
+    assert tokenizer.encode(text * 400) == ids * 400
     assert list(tokenizer.alphabet) == sorted(set(text))
     assert tokenizer_from_dict(json.loads(json.dumps(tokenizer.to_dict()))) == tokenizer
 

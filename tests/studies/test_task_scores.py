@@ -23,6 +23,7 @@ from engine.training.records import Evaluation, TaskScores
 from studies.attention.ablation import Switches, edits_for
 from studies.tasks.all import ALOUD, MODELLED, TASKS
 from studies.tasks.problems import answered, ask, lines_of, share_right, task_scores
+from studies.tasks.sources import chain, markov, stationary
 from studies.tasks.task_heads import looking, seen, solved_without, targets
 from studies.tasks.task_scores import first_solved, median_solved, out_of_turn, out_of_turn_line, task_curve
 from tests.engine.helpers import loud
@@ -113,6 +114,17 @@ def test_of_a_stream_the_likeliest_letter_is_asked() -> None:
     before = letters.decode(rows.flatten().tolist())
     assert found.validation == pytest.approx(1 - before.count("a") / len(before))
     assert 0.5 < found.validation < 1.0
+
+
+def test_a_stream_draws_each_letter_as_random_choices_does() -> None:
+    p, draws = chain("abcd", 2), random.Random("a text")
+    first = divmod(draws.choices(range(16), stationary(p).ravel().tolist())[0], 4)
+    expected = list(first)
+    for _ in range(300):
+        weights = p[expected[-2], expected[-1]].tolist()
+        expected += draws.choices(range(4), weights)
+    drawn = markov("m", "M", "a rule", "abcd", 2).draw(random.Random("a text"), 302)
+    assert drawn == "".join("abcd"[i] for i in expected)
 
 
 def test_who_looks_at_the_source(model: Transformer, corpus: Corpus) -> None:

@@ -31,7 +31,7 @@ class WordTokenizer:
     @classmethod
     def train(cls, text: str) -> WordTokenizer:
         """Makes a tokenizer of every word of a text, most frequent first. Raises TokenizerError if none."""
-        counted = Counter(text[start:end] for start, end in word_spans(text))
+        counted = Counter(words_of(text))
         if not counted:
             raise TokenizerError("there is no word to learn in this text")
         return cls(tuple(word for word, _ in counted.most_common()))
@@ -46,7 +46,7 @@ class WordTokenizer:
 
     def encode(self, text: str) -> list[int]:
         """Returns one id per word; UNKNOWN for words that are not in the list. Blanks are lost."""
-        return [self.ids.get(text[start:end], UNKNOWN) for start, end in word_spans(text)]
+        return [self.ids.get(word, UNKNOWN) for word in words_of(text)]
 
 
 def word_spans(text: str) -> Iterator[tuple[int, int]]:
@@ -56,6 +56,12 @@ def word_spans(text: str) -> Iterator[tuple[int, int]]:
     [(0, 5), (5, 6), (7, 9)]
     """
     return (match.span() for match in _pattern().finditer(text))
+
+
+def words_of(text: str) -> list[str]:
+    """Returns every word and sign of a text, in order."""
+    found: list[str] = _pattern().findall(text)
+    return found
 
 
 @cache

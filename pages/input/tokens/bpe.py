@@ -17,7 +17,7 @@ from engine.data.tokenizers.bpe import BpeTokenizer, Level, Split, train
 from pages.input.tokens.examples import MERGES
 from pages.input.tokens.text_box import text_box
 from pages.input.tokens.training_text import Sources, called, corpus, known_words
-from pages.input.tokens.watching import Watching, learned, watching
+from pages.input.tokens.watching import MOST, Watching, learned, watching
 from studies.exercises.worked.bpe import two_merges
 from studies.guesses import tokens
 from studies.tokens.bpe_watch import MAX_SYMBOLS, Watched, Way, affordable, four_ways
@@ -38,7 +38,7 @@ TEXT = content.beside(__file__)
 OWN, SHAKESPEARE = "own", "shakespeare"
 SHOWN = 2_000  # characters in which merges are watched
 COMPARED = 20_000  # characters on which the four ways are compared
-NEW_TOKENS, MOST = 100, 2_000
+NEW_TOKENS = 100
 PLAYER, STEP, TOKEN = "bpe_player", "bpe_step", "bpe_token"
 FOLLOW = -1  # the token whose tree is shown is the one that the step makes
 UNITS: dict[str, Callable[[Shrinking], np.ndarray]] = {

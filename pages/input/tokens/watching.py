@@ -18,6 +18,9 @@ from ui import memo
 from ui.background_jobs import Key, known, measured
 from ui.text.tokens import is_partial, show_bytes
 
+MOST = 2_000  # merges
+AHEAD = 500, MOST  # so many are learned at once: with fewer, a training is the beginning of that
+
 
 @dataclass(frozen=True)
 class Watching:
@@ -34,8 +37,13 @@ class Watching:
 
 def learned(text: str, new_tokens: int, level: Level, split: Split) -> bool:
     """True if the merges of a text are known. While they are learned, draws a bar; else a sentence."""
-    work = partial(apart, text, new_tokens, level=level, split=split)
-    return measured(_key(text, new_tokens, level, split), work, "Learning the merges") is not None
+    ahead = _ahead(new_tokens)
+    work = partial(apart, text, ahead, level=level, split=split)
+    return measured(_key(text, ahead, level, split), work, "Learning the merges") is not None
+
+
+def _ahead(new_tokens: int) -> int:
+    return next(most for most in AHEAD if new_tokens <= most)
 
 
 def _key(text: str, *choice: int | str) -> Key:
@@ -52,7 +60,7 @@ def _learned(text: str, new_tokens: int, level: Level, split: Split) -> Watched:
 @memo.measured()
 def watching(text: str, passage: str, new_tokens: int, level: Level, split: Split) -> Watching:
     """Merges learned from `text`, and what they do to `passage`."""
-    watched = _learned(text, new_tokens, level, split)
+    watched = _learned(text, _ahead(new_tokens), level, split).first(new_tokens)
     shown = replay(watched.tokenizer, passage)
     frames = json.dumps(frames_of(watched, shown, passage, text == passage), separators=(",", ":"))
     return Watching(

@@ -23,7 +23,7 @@ from pages.input.tokens import cutting, text_box, watching
 from pages.input.tokens.examples import MERGES
 from runs import profiles
 from studies.tokens import published
-from studies.tokens.bpe_watch import replay, watch
+from studies.tokens.bpe_watch import learning, replay, watch
 from studies.tokens.published import END_OF_TEXT, PUBLISHED, PublishedTokenizer
 from studies.tokens.vocabulary import cut_bytes, cut_tokens, cut_words
 from tests.engine.cases import for_each
@@ -199,6 +199,22 @@ def test_a_long_text_is_not_cut_anew_in_a_rerun(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(bpe_view, "affordable", lambda *text: cut.append(text) or 100)
     page.run()
     assert not cut
+
+
+def test_more_merges_of_a_text_come_from_what_was_learned_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    learned: list[int] = []
+
+    def noted(text: str, new_tokens: int, **how: Any) -> Any:
+        learned.append(new_tokens)
+        return learning(text, new_tokens, **how)
+
+    monkeypatch.setattr(watching, "apart", noted)
+    text = "a text that nobody else has learned from: " * 30
+    for new_tokens in (3, 20, 600):
+        assert bpe_view.learned(text, new_tokens, "byte", "words")
+        seen = watching.watching(text, text, new_tokens, "byte", "words").seen
+        assert seen == watch(text, new_tokens)
+    assert learned == [500, 2000]
 
 
 @pytest.mark.parametrize(("step", "token", "kept"), [("7", "260", "7"), ("100000", "100000", "32")])

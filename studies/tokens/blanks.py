@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from engine.data.tokenizers import Storable
 
 BLANK = "_"  # how a gap is written
@@ -43,6 +45,12 @@ class BlankTokenizer:
         for piece in others:
             ids += [self.mask_id, *self.inner.encode(piece)]
         return ids
+
+    def encode_array(self, text: str) -> np.ndarray:
+        """Encodes a long text: int64 (token,). Raises as `encode` does."""
+        within = getattr(self.inner, "encode_array", self.inner.encode)
+        first, *others = (np.asarray(within(piece), np.int64) for piece in text.split(BLANK))
+        return np.concatenate([first, *(part for piece in others for part in ([self.mask_id], piece))])
 
     def decode(self, ids: list[int]) -> str:
         return BLANK.join(self.inner.decode(ids[a + 1 : b]) for a, b in pairwise(self._gaps(ids)))

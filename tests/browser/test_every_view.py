@@ -1,6 +1,7 @@
 """Every page, by links in one tab: its views are on one screen, of few words, with an answer, and nothing in anybody's way.
 
-With --exhaustive the same visit goes on to the phone, the open folds and what axe finds with them, the dark and the stage.
+With --exhaustive the same visit goes on at a seventh of the pages each day (tests/day.py): to the phone, the open folds and what
+axe finds with them, the dark and the stage.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import pytest
 
 from tests.browser import visit
 from tests.browser.conftest import open_fold, settled
+from tests.day import of_today
 from tests.models import REAL
 from ui.fit_text import FIRST_TEXT
 from ui.models import FIRST_MODEL
@@ -102,7 +104,7 @@ def console(tab) -> Iterator[list[str]]:
 # Home comes last: the model that it opens with would go along.
 @pytest.mark.parametrize("entry", [*ENTRIES[1:], ENTRIES[0]], ids=lambda entry: entry.url or "home")
 def test_every_view_fits_the_screen_and_is_accessible(tab, console, app_url, entry, request):
-    thorough = request.config.getoption("exhaustive")
+    thorough = request.config.getoption("exhaustive") and of_today(ENTRIES.index(entry))
     answer = ".gf-live-bars button" if not entry.url else ".st-key-answer"
     visit.linked(tab, f"{app_url}/{entry.url}", "h1" if entry.url == "courses" else answer)
     wrong: dict[str, list] = {}

@@ -299,6 +299,7 @@ def test_the_half_that_reads_is_the_encoder_by_itself(fields: dict[str, Any]) ->
 def test_gaps_are_one_token_each_and_come_back(inner, text):
     tokenizer = BlankTokenizer(inner)
     ids = tokenizer.encode(text)
+    assert tokenizer.encode_array(text).tolist() == ids
     assert ids.count(tokenizer.mask_id) == text.count("_") and tokenizer.decode(ids) == text
     assert tokenizer.mask_id == inner.vocab_size == tokenizer.vocab_size - 1
     assert not tokenizer.unknown(text) and tokenizer.to_dict() == inner.to_dict()

@@ -18,6 +18,7 @@ from benchmarks.visitor import Visitor
 from tests.aside import aside
 from tests.browser.server import serve
 from ui.operate import patches
+from ui.operate.log import Brief
 from ui.operate.patches import TABLE, Patch
 from ui.site import ROOT
 
@@ -109,6 +110,15 @@ def test_another_version_takes_every_row_of_its_package_away(
     assert len(lines(caplog)) == sum(one.package.startswith("streamlit") for one in TABLE)
     assert all("streamlit is 1.670.0" in line for line in lines(caplog))
     assert patches.holds(patches.MESSAGES) and patches.missing_controls() == [patches.UPLOADS]
+
+
+def test_a_log_that_tells_few_of_a_kind_tells_of_every_row(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(patches, "installed_version", lambda name: "99.0")
+    monkeypatch.setattr(caplog.handler, "filters", [Brief()])
+    patches.install()
+    assert len(lines(caplog)) == len(TABLE)
 
 
 LATER = "from ui.operate import patches; patches.installed_version = lambda _: '99.0'; "

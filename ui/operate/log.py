@@ -23,7 +23,7 @@ MOST, PERIOD = 10, 60.0  # lines of a kind within so many seconds
 class Brief(logging.Filter):
     """Makes an event short and one line, and leaves out what has been said MOST times within PERIOD seconds:
     strangers cause the events of a server, and some quote what they sent. A kind is the place in the code, of
-    a trace that where it was raised; the next that is told says how many were not.
+    a trace that where it was raised, and what it is `about`; the next that is told says how many were not.
     """
 
     def __init__(self) -> None:
@@ -69,7 +69,7 @@ def _kind(record: logging.LogRecord) -> Hashable:
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     raised = None if trace is None else (trace.tb_frame.f_code.co_filename, trace.tb_lineno)
-    return record.name, record.lineno, type(error), raised
+    return record.name, record.lineno, getattr(record, "about", None), type(error), raised
 
 
 _brief = Brief()

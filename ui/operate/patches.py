@@ -226,7 +226,8 @@ def install(table: Sequence[Patch] = TABLE) -> None:
             owner, attribute, original = check(patch)
         except StandsDown as why:
             _DOWN[patch.name] = patch
-            log.warning("patch “%s” stands down (%s): %s", patch.name, why, patch.lost)
+            said = {"about": patch.name}  # there are more rows than lines of a kind
+            log.warning("patch “%s” stands down (%s): %s", patch.name, why, patch.lost, extra=said)
             continue
         _INSTALLED[patch.name] = owner, attribute, original
         if patch.make is not None:

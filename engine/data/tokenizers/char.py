@@ -11,8 +11,6 @@ import numpy as np
 
 from engine.errors import TokenizerError
 
-LONG = 300  # characters, of which NumPy encodes more sooner
-
 
 @dataclass(frozen=True)
 class CharTokenizer:
@@ -47,28 +45,24 @@ class CharTokenizer:
 
     def encode(self, text: str) -> list[int]:
         """Encodes a text. Raises TokenizerError naming the characters that are not in the alphabet."""
-        if len(text) > LONG:
-            ids: list[int] = self.encode_array(text).tolist()
-            return ids
         try:
             return [self._ids[char] for char in text]
         except KeyError:
-            raise self._lacks(text) from None
+            unknown = " ".join(repr(char) for char in self.unknown(text)[:8])
+            raise TokenizerError(
+                f"this model's alphabet of {self.vocab_size} characters lacks {unknown}"
+            ) from None
 
     def encode_array(self, text: str) -> np.ndarray:
-        """Encodes a long text: int64 (len(text),). Raises as `encode` does."""
+        """Encodes a long text: int64 (len(text),)."""
         codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
         order = np.frombuffer(self.alphabet.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
         table = np.full(int(max(order.max(), codes.max(initial=0))) + 1, -1, dtype=np.int64)
         table[order] = np.arange(len(order))
         ids = table[codes]
         if (ids < 0).any():
-            raise self._lacks(text)
+            self.encode(text)  # raises, naming the characters
         return ids
-
-    def _lacks(self, text: str) -> TokenizerError:
-        unknown = " ".join(repr(char) for char in self.unknown(text)[:8])
-        return TokenizerError(f"this model's alphabet of {self.vocab_size} characters lacks {unknown}")
 
     def decode(self, ids: list[int]) -> str:
         """Returns the text of ids. Raises TokenizerError for an id outside the vocabulary."""

@@ -60,8 +60,7 @@ def word_spans(text: str) -> Iterator[tuple[int, int]]:
 
 def words_of(text: str) -> list[str]:
     """Returns every word and sign of a text, in order."""
-    found: list[str] = _pattern().findall(text)
-    return found
+    return list(_pattern().findall(text))
 
 
 @cache

@@ -28,7 +28,7 @@ from ui import asgi_limits, background_jobs, identity, memo, session
 from ui.operate import file_descriptors, health, log, metrics, patches, warming
 
 COLLECTED = 20_000, 20, 50  # new objects until garbage is collected; so many times until older one is, too
-HELD_SECONDS = 0.001  # that a thread keeps Python while another waits for it
+SWITCH_SECONDS = 0.001  # that a thread keeps the GIL while another one waits for it
 LOOPBACK = ("localhost", "127.0.0.1", "::1")  # how a browser on this computer calls it
 EMPTY_SECONDS = 300.0  # without an open tab, until memory is given back
 FREE_SECONDS = 2.0  # between two times that what is free is returned, where the server itself measures
@@ -231,8 +231,8 @@ def _settle() -> None:
     """Imports what every page needs and takes it out of garbage collection: 250,000 objects that never go
     away. Garbage of pages is collected after 20,000 objects instead of 700, 0.4 ms an answer instead of 2.
 
-    A page lets go of Python with each of its messages, and beside a thread that computes gets it back after a
-    thousandth of a second, not five: an answer takes 20 to 45 ms there instead of 60 to 200.
+    A page releases the GIL with each of its messages; beside a thread that computes it has it again after a
+    millisecond, not after five: an answer takes 20 to 45 ms there instead of 60 to 200.
     """
     import engine.model  # noqa: F401
     import ui.model_bar  # noqa: F401
@@ -240,4 +240,4 @@ def _settle() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(*COLLECTED)
-    sys.setswitchinterval(HELD_SECONDS)
+    sys.setswitchinterval(SWITCH_SECONDS)

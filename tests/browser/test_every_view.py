@@ -1,7 +1,7 @@
 """Every page, by links in one tab: its views are on one screen, of few words, with an answer, and nothing in anybody's way.
 
-With --exhaustive the same visit goes on at a seventh of the pages each day (tests/day.py): to the phone, the open folds and what
-axe finds with them, the dark and the stage.
+With --exhaustive a seventh of the pages each day (tests/day.py) is also looked at on a phone, with open folds and what axe finds
+in them, in the dark and on the stage.
 """
 
 from __future__ import annotations

@@ -17,8 +17,7 @@ from streamlit.runtime.state.session_state import SessionState
 from benchmarks.visitor import Visitor
 from tests.aside import aside
 from tests.browser.server import serve
-from ui.operate import patches
-from ui.operate.log import Brief
+from ui.operate import log, patches
 from ui.operate.patches import TABLE, Patch
 from ui.site import ROOT
 
@@ -115,8 +114,9 @@ def test_another_version_takes_every_row_of_its_package_away(
 def test_a_log_that_tells_few_of_a_kind_tells_of_every_row(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    monkeypatch.setattr(log, "MOST", 1)
     monkeypatch.setattr(patches, "installed_version", lambda name: "99.0")
-    monkeypatch.setattr(caplog.handler, "filters", [Brief()])
+    monkeypatch.setattr(caplog.handler, "filters", [log.Brief()])
     patches.install()
     assert len(lines(caplog)) == len(TABLE)
 

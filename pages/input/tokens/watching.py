@@ -19,7 +19,7 @@ from ui.background_jobs import Key, known, measured
 from ui.text.tokens import is_partial, show_bytes
 
 MOST = 2_000  # merges
-AHEAD = 500, MOST  # so many are learned at once: with fewer, a training is the beginning of that
+AHEAD = 100, 500, MOST  # so many are learned at once: with fewer, a training is the beginning of that
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def _key(text: str, *choice: int | str) -> Key:
 
 @memo.measured("Learning the merges …")
 def _learned(text: str, new_tokens: int, level: Level, split: Split) -> Watched:
-    """Trained once for each text and choice; about half a second for a megabyte."""
+    """Trained once for each text, choice and number of AHEAD."""
     watched: Watched | None = known(_key(text, new_tokens, level, split))
     return watched or watch(text, new_tokens, level=level, split=split)
 

@@ -210,11 +210,11 @@ def test_more_merges_of_a_text_come_from_what_was_learned_before(monkeypatch: py
 
     monkeypatch.setattr(watching, "apart", noted)
     text = "a text that nobody else has learned from: " * 30
-    for new_tokens in (3, 20, 600):
+    for new_tokens in (3, 20, 101, 499, 600):
         assert bpe_view.learned(text, new_tokens, "byte", "words")
         seen = watching.watching(text, text, new_tokens, "byte", "words").seen
         assert seen == watch(text, new_tokens)
-    assert learned == [500, 2000]
+    assert learned == [100, 500, 2000]
 
 
 @pytest.mark.parametrize(("step", "token", "kept"), [("7", "260", "7"), ("100000", "100000", "32")])

@@ -39,17 +39,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves the exhaustive tier out unless --exhaustive asks for it, and then what is another day's of the tests with
-    many cases; begins with the browser's: their files are long.
+    """Leaves the exhaustive tier out unless --exhaustive asks for it, and then what is another day's: of the tests with
+    many cases, and of those that take minutes, which name their day. Begins with the browser's: their files are long.
     """
     items.sort(key=lambda item: ROOT / "tests" / "browser" not in item.path.parents)
-    left_out = {item for item in items if item.get_closest_marker("exhaustive")}
+    marked = {item: marker for item in items if (marker := item.get_closest_marker("exhaustive"))}
+    left_out = set(marked)
     if config.getoption("exhaustive"):
         cases: dict[tuple[Path, str], list[pytest.Item]] = {}
-        for item in left_out:
+        for item in marked:
             cases.setdefault((item.path, getattr(item, "originalname", "")), []).append(item)
         many = [sorted(some, key=items.index) for some in cases.values() if len(some) > WEEK]
         left_out = {item for some in many for number, item in enumerate(some) if not of_today(number)}
+        named = {item: marker.kwargs["day"] for item, marker in marked.items() if "day" in marker.kwargs}
+        left_out |= {item for item, day in named.items() if not of_today(day)}
     if left_out:
         config.hook.pytest_deselected(items=list(left_out))
         items[:] = [item for item in items if item not in left_out]

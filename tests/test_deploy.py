@@ -332,7 +332,7 @@ def test_a_further_server_takes_what_the_page_says() -> None:
     assert sums["the whole"][0] / 1000 + further + 0.27 <= memory, "with what holds the runs, and nginx"
 
 
-@pytest.mark.exhaustive
+@pytest.mark.exhaustive(day=1)
 def test_ever_new_texts_in_eight_tabs_hold_no_more_than_the_page_promises() -> None:
     sums = _sums()
     promised = (

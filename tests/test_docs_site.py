@@ -334,7 +334,7 @@ def build(site: Path) -> None:
         assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
 
 
-@pytest.mark.exhaustive
+@pytest.mark.exhaustive(day=0)
 @pytest.mark.skipif(find_spec("material") is None, reason="requirements-docs.txt is not installed")
 def test_the_site_is_built_whole_from_the_app_and_the_docs(tmp_path: Path) -> None:
     build(site := tmp_path / "site")

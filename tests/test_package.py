@@ -203,7 +203,7 @@ def _nobodys(folder: Path) -> tuple[list[str], dict[str, str]]:
     }
 
 
-@pytest.mark.exhaustive
+@pytest.mark.exhaustive(day=3)
 def test_the_wheel_is_small_and_holds_the_package_alone(installed: Path) -> None:
     (wheel,) = installed.glob("glassformer-*.whl")
     assert wheel.stat().st_size < 40 * 2**20
@@ -212,7 +212,7 @@ def test_the_wheel_is_small_and_holds_the_package_alone(installed: Path) -> None
     assert not [name for name in names if re.search(r"\.pyc$|node_modules|/tests/|tinyshakespeare", name)]
 
 
-@pytest.mark.exhaustive
+@pytest.mark.exhaustive(day=3)
 @pytest.mark.parametrize(
     "name", [name for name in NAMES if name not in ("schemes", "nanogpt")]
 )  # these train
@@ -225,7 +225,7 @@ def test_a_notebook_runs_where_only_the_wheel_is_installed(installed: Path, name
     assert ended.returncode == 0, ended.stderr[-3000:]
 
 
-@pytest.mark.exhaustive
+@pytest.mark.exhaustive(day=3)
 def test_a_stranger_starts_the_installed_app_and_trains(installed: Path) -> None:
     url = f"http://127.0.0.1:{(port := _free_port())}"
     python, environment = _nobodys(installed)

@@ -241,7 +241,7 @@ def test_a_warm_server_measures_nothing_for_what_it_drew_ahead(tmp_path: Path) -
     assert measures(tmp_path, ONLY, TWO) == (3, 0, []), "two of them for one view"
 
 
-@pytest.mark.exhaustive
+@pytest.mark.exhaustive(day=2)
 def test_a_warm_server_measures_nothing_for_any_view(tmp_path: Path) -> None:
     ahead, more, bars = measures(tmp_path, "", tuple(warming.addresses()))
     assert ahead > 15 and (more, bars) == (0, [])

@@ -88,14 +88,18 @@ HELD = """async ([picture, indexes]) => {
 }"""
 
 
-# What answer stands after each picture of a training that is played, and what the page says to the server meanwhile.
+# What answer stands after each picture of a training that is played, what the page says to the server meanwhile, and
+# where the slider stood when each picture was asked for.
 PLAYED = """async () => {
-  const { send } = WebSocket.prototype, said = {}
+  const { send } = WebSocket.prototype, { fetch } = window, said = {}, asked = []
   let sent = 0
+  window.fetch = (address, ...how) => {
+    if (`${address}`.includes('live/frame')) asked.push(Number(bar.querySelector('input').value))
+    return fetch(address, ...how)
+  }
   WebSocket.prototype.send = function (...message) { sent++; return send.apply(this, message) }
   const bar = document.querySelector('.gf-scrubber'), button = bar.querySelector('.gf-scrub-play')
   button.click()
-  const begun = performance.now()
   while (button.title === 'Pause') {
     const then = document.querySelector('.gf-answer-then')
     if (then) said[bar.querySelector('input').value] = then.innerText.trim()
@@ -103,7 +107,8 @@ PLAYED = """async () => {
   }
   const there = sent
   WebSocket.prototype.send = send
-  return [said, there, Math.round(performance.now() - begun)]
+  window.fetch = fetch
+  return [said, there, asked]
 }"""
 
 
@@ -111,9 +116,11 @@ def test_a_training_is_played_past_the_page(tab, app_url):
     linked(tab, f"{app_url}/residual?residual_view=push&model=timelapse", ".gf-scrubber")
     tab.wait_for_function(f"({PICTURE})() !== ''")
     settled(tab)
-    said, sent, _ = tab.evaluate(PLAYED)
+    said, sent, asked = tab.evaluate(PLAYED)
     settled(tab)
     assert sent == 0 and len(set(said.values())) > 5
+    end = int(tab.locator(".gf-scrubber input[type=range]").get_attribute("max") or 0)
+    assert asked == [0, *range(end)], "each picture once, and all but the first while the one before stands"
     assert tab.locator(".gf-answer-then").count() == 0, "the page's is there again"
     last = max(said, key=int)
     assert tab.locator(".st-key-answer").inner_text() == said[last]

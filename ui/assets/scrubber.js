@@ -33,7 +33,7 @@ function create(parent) {
   const self = {
     root, track, slider: track.slider, button: find(".gf-scrub-play"), film: find(".gf-scrub-film"), where: find("output"),
     marks: [], steps: [], losses: [], run: "", index: 0, playing: false, filming: false, send: null, question: null, shown: NaN, drew: () => {},
-    frames: "", pictures: null, picture: null, past: true, resting: 0, rested: null,
+    frames: "", pictures: null, picture: null, past: true, resting: 0, rested: null, towards: 0, ahead: null,
   }
   self.pictures = asker(() => wanted(self.steps, self.index), (step) => pictured(self, step), () => {})
   self.question = asker(() => wanted(self.steps, self.index), (step) => self.trigger("step", step), () => self.again()) // an event: the server keeps the step (ui/training_step.py)
@@ -67,6 +67,7 @@ function advance(self) {
 const pastPage = (self) => self.frames && !self.filming && (self.past || !self.playing)
 
 function go(self, index) {
+  self.towards = self.resting ? index - self.index : 0
   self.index = index
   if (pastPage(self)) {
     self.pictures.ask()
@@ -91,6 +92,7 @@ function rest(self) {
 function askPage(self) {
   clearTimeout(self.resting)
   self.resting = 0
+  outdate(self)
   self.question.ask()
   if (!self.question.waiting()) settled(self) // the page is at that step
   rested(self)
@@ -101,10 +103,37 @@ function rested(self) {
   self.rested = null
 }
 
-// The figures at a step, past Streamlit; where the page has to be drawn for them, it is asked at once.
+// What figures show at a step, past Streamlit.
+async function fetched(self, step) {
+  const address = new URL(`live/frame/${self.frames}?step=${step}`, ROOT)
+  const picture = await fetch(address, { cache: "no-store" }).then((answer) => (answer.status === 200 ? answer.json() : null)).catch(() => null)
+  return picture ?? { whole: false }
+}
+
+// The server draws one picture of a tab at a time.
+async function met(self, step) {
+  const { ahead } = self
+  self.ahead = null
+  const picture = await ahead?.picture
+  return ahead?.step === step ? picture : fetched(self, step)
+}
+
+// While the hand goes on from snapshot to snapshot, the next picture is on its way before it is asked for.
+function lookAhead(self) {
+  const towards = self.playing ? 1 : self.towards, next = self.index + towards
+  if (Math.abs(towards) !== 1 || !(next in self.steps)) return
+  const step = wanted(self.steps, next)
+  self.ahead = { step, picture: fetched(self, step) }
+}
+
+// The page may be another from here on.
+function outdate({ ahead }) {
+  if (ahead) ahead.step = NaN
+}
+
+// Where the page has to be drawn for a step, it is asked at once.
 async function pictured(self, step) {
-  const answer = await fetch(new URL(`live/frame/${self.frames}?step=${step}`, ROOT), { cache: "no-store" }).catch(() => null)
-  const picture = answer?.status === 200 ? await answer.json() : { whole: false }
+  const picture = await met(self, step)
   if (!self.root.isConnected) return
   if (picture.whole && (self.resting || self.playing)) {
     self.picture = { step, ...picture }
@@ -114,7 +143,9 @@ async function pictured(self, step) {
     self.past = false
     askPage(self)
   }
-  if (self.pictures.answered(step) && self.playing && pastPage(self)) soon(self)
+  const rests = self.pictures.answered(step)
+  if (rests && picture.whole && (self.resting || self.playing)) lookAhead(self)
+  if (rests && self.playing && pastPage(self)) soon(self)
 }
 
 function soon(self) {
@@ -163,6 +194,7 @@ function update(self, /** @type {Data} */ data, fresh) {
   const waited = self.question.waiting(), moving = !fresh && self.run === data.run && (waited || self.resting !== 0 || self.playing)
   self.index = after(self, data, moving)
   Object.assign(self, { run: data.run, steps: data.steps, losses: data.losses, shown: data.shown, marks: data.marks ?? [], frames: data.frames })
+  outdate(self)
   if (!moving) self.question.forget()
   if (self.question.answered(data.shown) && waited && self.playing && !pastPage(self)) soon(self)
   draw(self)

@@ -22,6 +22,7 @@ from ui import asgi_limits, background_jobs, session, views
 from ui.background_jobs import NOBODY, Jobs
 from ui.operate import warming
 from ui.operate.warming import Warming
+from ui.tour.courses import shelf
 
 SENT = (
     "import os; os.environ['GLASSFORMER_WARM'] = '1'; from ui.background_jobs import Job as J;"
@@ -196,11 +197,14 @@ def test_it_is_wanted_where_it_is_asked_for_and_a_process_measures(
     assert warming.wanted() is wants
 
 
-def test_every_view_and_each_of_its_questions_is_drawn_ahead() -> None:
+def test_every_view_each_of_its_questions_and_each_scene_of_a_course_is_drawn_ahead() -> None:
     found = warming.addresses()
     listed = views.views()
     assert found[: len(listed)] == tuple(view.address() for view in listed), "first as they open"
     assert {view.address(ask) for view in listed for ask in view.asks} <= {*found}
+    scenes = [address for address in found if "&scene=" in address]
+    assert scenes == [*found[-len(scenes) :]], "last of all"
+    assert len(scenes) == sum(len(course.scenes) for course in shelf().courses.values()) > 100
     assert len({*found}) == len(found)
 
 

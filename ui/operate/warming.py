@@ -22,6 +22,8 @@ from streamlit.runtime.session_manager import SessionClient
 from engine.errors import GlassformerError
 from runs.events import note
 from ui import asgi_limits, background_jobs, session
+from ui.tour.bar import address_of
+from ui.tour.courses import shelf
 
 log = logging.getLogger(__name__)
 
@@ -95,12 +97,18 @@ def wanted() -> bool:
 
 
 def addresses() -> Sequence[str]:
-    """Returns the addresses of all views: first as they open, then with their further questions."""
+    """Returns the addresses of all views: first as they open, then with their further questions, then as the
+    scenes of courses show them: a class goes through one together.
+    """
     from ui import views  # of which a server's first page needs one
 
     listed = views.views()
     first = [view.address() for view in listed]
-    return tuple(dict.fromkeys([*first, *(view.address(ask) for view in listed for ask in view.asks)]))
+    asks = [view.address(ask) for view in listed for ask in view.asks]
+    scenes = [
+        address_of(course, at) for course in shelf().courses.values() for at in range(len(course.scenes))
+    ]
+    return tuple(dict.fromkeys([*first, *asks, *scenes]))
 
 
 async def calm() -> bool:

@@ -1,5 +1,6 @@
-"""The floor of an answer: a plain Streamlit app with one slider and one figure, and what a move costs it and us in
-seconds of the server's processor. Both are asked in turns, so that a busy machine slows both.
+"""The floor of an answer: what a move costs us in seconds of the server's processor, beside a plain Streamlit app with
+one slider and one figure, and one that draws about as much as a view does. All are asked in turns, so that a busy
+machine slows all.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
@@ -27,7 +29,26 @@ import streamlit as st
 height = st.slider("Height", 0, 100, 50)
 st.plotly_chart({"data": [{"type": "bar", "y": [height, 50]}]})
 """
-TURNS = 8  # moves of a control in turn with as many of the slider
+# What a view draws again after a move: its controls, two figures, its answer, and what is folded below.
+FULL = """
+import streamlit as st
+CELLS = [[(i * j) % 17 / 17 for j in range(24)] for i in range(24)]
+@st.fragment
+def view():
+    controls = st.columns([2, 1, 1])
+    height = controls[0].slider("Height", 0, 100, 50)
+    controls[1].selectbox("Layer", range(4))
+    controls[2].segmented_control("Colour", ["class", "frequency"], default="class")
+    left, right = st.columns([5, 3])
+    left.plotly_chart({"data": [{"type": "heatmap", "z": CELLS}]}, key="cells")
+    right.markdown(f"**One sentence** about what is seen at {height} of a hundred, as every view has one.")
+    right.plotly_chart({"data": [{"type": "bar", "y": [height, 50, 20, 10]}]}, key="bars")
+    st.button("Guess")
+    for name in ("Measure it", "By hand"):
+        st.expander(name).caption("What is said below it.")
+view()
+"""
+TURNS = 8  # moves of a control in turn with as many of theirs
 TAIL = 0.02  # seconds in which a server ends what it has answered
 PATIENCE = 60.0  # seconds for a measurement, and until a server is calm
 GLIMPSE, CALM = 1.0, 0.03  # so many seconds of which it works at most this share
@@ -47,11 +68,11 @@ async def calm(process: int) -> None:
 
 
 @contextmanager
-def plain() -> Iterator[tuple[str, int]]:
-    """A server of the plain app: its address and its process id."""
+def plain(app: str) -> Iterator[tuple[str, int]]:
+    """A server of a plain app: its address and its process id."""
     with tempfile.TemporaryDirectory(prefix="glassformer-floor-") as home:
         script, log, port = Path(home) / "plain.py", Path(home) / "server.log", _free_port()
-        script.write_text(PLAIN)
+        script.write_text(app)
         command = [sys.executable, "-m", "streamlit", "run", str(script), "--server.headless", "true"]
         command += ["--server.port", str(port), "--server.address", "127.0.0.1"]
         with log.open("wb") as output:
@@ -94,42 +115,56 @@ async def open_control(visitor: Visitor, name: str, query: str) -> tuple[str, li
     return "", []
 
 
-async def moves(address: str, process: int, places: Sequence[str]) -> dict[str, tuple[float, float]]:
-    """Returns, by address of a view, the processor's seconds for a move of a control there, everything known, and
-    for one of the plain app's slider in turn with it: medians.
+class Cost(NamedTuple):
+    """Of a move, medians: the processor's seconds, and the messages that draw."""
+
+    seconds: float
+    messages: float
+
+
+async def moves(address: str, process: int, places: Sequence[str]) -> dict[str, list[Cost]]:
+    """Returns, by address of a view, what a move of a control there costs, everything known, and moves of the two
+    plain apps' controls in turn with it: PLAIN, FULL.
     """
     result = {}
-    with plain() as (other, beside):
-        ours, theirs = (Visitor(each, 0, secrets.token_urlsafe(32)) for each in (address, other))
-        await ours.enter()
-        await theirs.enter()
-        slider = await open_control(theirs, "", "")
+    with plain(PLAIN) as least, plain(FULL) as full:
+        servers = ((address, process), least, full)
+        visitors = [Visitor(each, 0, secrets.token_urlsafe(32)) for each, _ in servers]
+        for visitor in visitors:
+            await visitor.enter()
+        others = [await open_control(visitor, "", "") for visitor in visitors[1:]]
         await calm(process)
         for place in places:
             name, _, query = place.partition("?")
-            control = await open_control(ours, name, query)
-            costs: tuple[list[float], list[float]] = [], []
+            control = await open_control(visitors[0], name, query)
+            costs: list[list[Cost]] = [[], [], []]
             for turn in range(TURNS if control[0] else 0):
-                for cost, who, pid, (moved, values) in (
-                    (costs[0], ours, process, control),
-                    (costs[1], theirs, beside, slider),
+                for cost, who, (_, pid), (moved, values) in zip(
+                    costs, visitors, servers, [control, *others], strict=True
                 ):
-                    before = worked(pid)
+                    before, drawn = worked(pid), who.drawn
                     await who.set(moved, values[turn % 2])
                     await asyncio.sleep(TAIL)
-                    cost.append(worked(pid) - before)
+                    cost.append(Cost(worked(pid) - before, who.drawn - drawn))
             if costs[0]:
-                result[place] = statistics.median(costs[0]), statistics.median(costs[1])
-        await ours.leave()
-        await theirs.leave()
+                result[place] = [Cost(*map(statistics.median, zip(*each, strict=True))) for each in costs]
+        for visitor in visitors:
+            await visitor.leave()
     return result
 
 
-def said(costs: Mapping[str, tuple[float, float]]) -> str:
-    """Says what a move costs beside the floor: medians over the views, and of their ratios."""
-    ours, floor = (1000 * statistics.median(each) for each in zip(*costs.values(), strict=True))
-    ratio = statistics.median(one / other for one, other in costs.values())
+def said(costs: Mapping[str, Sequence[Cost]]) -> str:
+    """Says what a move costs beside the floors: medians over the views, and of their ratios."""
+    ours, least, full = (
+        Cost(*map(statistics.median, zip(*each, strict=True))) for each in zip(*costs.values(), strict=True)
+    )
+    ratios = [
+        statistics.median(each[0].seconds / each[other].seconds for each in costs.values())
+        for other in (1, 2)
+    ]
     return (
-        f"a move alone: {ours:.1f} ms of a processor (median of {len(costs)} views, results known); plain Streamlit"
-        f" with a slider and a figure {floor:.1f} ms; ratio {ratio:.2f}"
+        f"a move alone: {1000 * ours.seconds:.1f} ms of a processor and {ours.messages:.0f} messages (median of"
+        f" {len(costs)} views, results known); plain Streamlit with a slider and a figure"
+        f" {1000 * least.seconds:.1f} ms and {least.messages:.0f}, ratio {ratios[0]:.2f}; as full as a view"
+        f" {1000 * full.seconds:.1f} ms and {full.messages:.0f}, ratio {ratios[1]:.2f}"
     )

@@ -3,8 +3,8 @@ websocket conversation (benchmarks/visitor.py): it opens pages in an order of it
 between two of them. Prints seconds a page (p50, p95, max) to the result: an answer that shows the bar of a measurement
 counts until the page stands without one. Prints errors, memory a session, the steps a second of the trainings
 beside it, alone and with the others there, and what an answer costs the server in seconds of a processor: that one
-also compares on a busy machine, and so does what a move costs when nobody else is there, beside a plain Streamlit
-app that is asked in turns with ours (benchmarks/floor.py).
+also compares on a busy machine, and so does what a move costs when nobody else is there, beside two plain Streamlit
+apps that are asked in turns with ours (benchmarks/floor.py).
 
 With `--servers 2` the sessions come to a proxy before as many servers on this machine (docs/operating.md, "Several
 servers"): a server is one Python process, which uses one core. With `--ray` a cluster of this machine holds the runs.

@@ -66,6 +66,7 @@ class Visitor:
         self._ended = self._heard = False
         self.page, self.name, self.query = Page(), "", ""
         self.received = 0  # bytes
+        self.drawn = 0  # messages that draw something
         self.moved = ""  # the last control that was moved, and where to
 
     async def enter(self) -> None:
@@ -272,6 +273,7 @@ class Visitor:
             kind = message.WhichOneof("type")
         elif message.metadata.cacheable:
             self._cached[message.hash] = message
+        self.drawn += kind == "delta"
         if kind in ("new_session", "script_finished"):
             self._follow(message)
         elif kind == "navigation":

@@ -32,15 +32,15 @@ st.plotly_chart({"data": [{"type": "bar", "y": [height, 50]}]})
 # What a view draws again after a move: its controls, two figures, its answer, and what is folded below.
 FULL = """
 import streamlit as st
-CELLS = [[(i * j) % 17 / 17 for j in range(24)] for i in range(24)]
 @st.fragment
 def view():
-    controls = st.columns([2, 1, 1])
-    height = controls[0].slider("Height", 0, 100, 50)
-    controls[1].selectbox("Layer", range(4))
-    controls[2].segmented_control("Colour", ["class", "frequency"], default="class")
+    controls = st.columns([1, 1, 2])
+    controls[0].selectbox("Layer", range(4))
+    controls[1].segmented_control("Colour", ["class", "frequency"], default="class")
+    height = controls[2].slider("Height", 0, 100, 50)
+    cells = [[(height + i * j) % 17 / 17 for j in range(24)] for i in range(24)]
     left, right = st.columns([5, 3])
-    left.plotly_chart({"data": [{"type": "heatmap", "z": CELLS}]}, key="cells")
+    left.plotly_chart({"data": [{"type": "heatmap", "z": cells}]}, key="cells")
     right.markdown(f"**One sentence** about what is seen at {height} of a hundred, as every view has one.")
     right.plotly_chart({"data": [{"type": "bar", "y": [height, 50, 20, 10]}]}, key="bars")
     st.button("Guess")
@@ -116,7 +116,7 @@ async def open_control(visitor: Visitor, name: str, query: str) -> tuple[str, li
 
 
 class Cost(NamedTuple):
-    """Of a move, medians: the processor's seconds, and the messages that draw."""
+    """The cost of a move: the processor's seconds, and the messages that draw something."""
 
     seconds: float
     messages: float

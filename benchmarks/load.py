@@ -9,7 +9,7 @@ apps that are asked in turns with ours (benchmarks/floor.py).
 With `--servers 2` the sessions come to a proxy before as many servers on this machine (docs/operating.md, "Several
 servers"): a server is one Python process, which uses one core. With `--ray` a cluster of this machine holds the runs.
 
-With `--warm` each server draws and measures every view before anybody comes (docs/operating.md, "A warm server").
+With `--warm` each server draws and measures every view and scene before anybody comes (docs/operating.md, "A warm server").
 
 With `--memory` tabs are only opened, each on a page that has been drawn before: what a session itself holds, and
 whether that is given back when all have left (Streamlit keeps one for two minutes, should its tab come back).

@@ -15,7 +15,7 @@ export MALLOC_ARENA_MAX="${MALLOC_ARENA_MAX:-2}"
 if [ -n "${SPACE_ID:-}" ]; then
     export GLASSFORMER_FRAME_ANCESTORS="${GLASSFORMER_FRAME_ANCESTORS:-https://huggingface.co}"
 fi
-# Every view is drawn and measured before anybody asks, while the server is calm; `no` for one that waits.
+# Every view and scene is drawn and measured before anybody asks, while the server is calm; `no` for one that waits.
 export GLASSFORMER_WARM="${GLASSFORMER_WARM:-1}"
 # Each open tab takes four descriptors: as many as the system gives, not the few that it gives unasked.
 ulimit -n "$(ulimit -Hn)" 2>/dev/null || true

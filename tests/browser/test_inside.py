@@ -89,12 +89,12 @@ HELD = """async ([picture, indexes]) => {
 
 
 # What answer stands after each picture of a training that is played, what the page says to the server meanwhile, and
-# where the slider stood when each picture was asked for.
+# where the slider stood when each picture was asked for, and the step of that.
 PLAYED = """async () => {
   const { send } = WebSocket.prototype, { fetch } = window, said = {}, asked = []
   let sent = 0
   window.fetch = (address, ...how) => {
-    if (`${address}`.includes('live/frame')) asked.push(Number(bar.querySelector('input').value))
+    if (`${address}`.includes('live/frame')) asked.push([Number(bar.querySelector('input').value), Number(new URL(address).searchParams.get('step'))])
     return fetch(address, ...how)
   }
   WebSocket.prototype.send = function (...message) { sent++; return send.apply(this, message) }
@@ -120,7 +120,9 @@ def test_a_training_is_played_past_the_page(tab, app_url):
     settled(tab)
     assert sent == 0 and len(set(said.values())) > 5
     end = int(tab.locator(".gf-scrubber input[type=range]").get_attribute("max") or 0)
-    assert asked == [0, *range(end)], "each picture once, and all but the first while the one before stands"
+    stood, steps = zip(*asked, strict=True)
+    assert stood == (0, *range(end)), "each but the first while the one before stands"
+    assert steps == (*sorted(set(steps[:-1])), -1), "each once, the newest last"
     assert tab.locator(".gf-answer-then").count() == 0, "the page's is there again"
     last = max(said, key=int)
     assert tab.locator(".st-key-answer").inner_text() == said[last]

@@ -33,7 +33,7 @@ function create(parent) {
   const self = {
     root, track, slider: track.slider, button: find(".gf-scrub-play"), film: find(".gf-scrub-film"), where: find("output"),
     marks: [], steps: [], losses: [], run: "", index: 0, playing: false, filming: false, send: null, question: null, shown: NaN, drew: () => {},
-    frames: "", pictures: null, picture: null, past: true, resting: 0, rested: null, towards: 0, ahead: null,
+    frames: "", pictures: null, picture: null, past: true, resting: 0, rested: null, ahead: null,
   }
   self.pictures = asker(() => wanted(self.steps, self.index), (step) => pictured(self, step), () => {})
   self.question = asker(() => wanted(self.steps, self.index), (step) => self.trigger("step", step), () => self.again()) // an event: the server keeps the step (ui/training_step.py)
@@ -67,7 +67,6 @@ function advance(self) {
 const pastPage = (self) => self.frames && !self.filming && (self.past || !self.playing)
 
 function go(self, index) {
-  self.towards = self.resting ? index - self.index : 0
   self.index = index
   if (pastPage(self)) {
     self.pictures.ask()
@@ -92,7 +91,6 @@ function rest(self) {
 function askPage(self) {
   clearTimeout(self.resting)
   self.resting = 0
-  outdate(self)
   self.question.ask()
   if (!self.question.waiting()) settled(self) // the page is at that step
   rested(self)
@@ -112,23 +110,16 @@ async function fetched(self, step) {
 
 // The server draws one picture of a tab at a time.
 async function met(self, step) {
-  const { ahead } = self
+  const { ahead } = self, picture = await ahead?.picture
   self.ahead = null
-  const picture = await ahead?.picture
-  return ahead?.step === step ? picture : fetched(self, step)
+  return ahead?.step === step || !self.frames ? (picture ?? { whole: false }) : fetched(self, step)
 }
 
-// While the hand goes on from snapshot to snapshot, the next picture is on its way before it is asked for.
+// While it plays, the next picture is on its way as long as one stands: a slow network does not slow it.
 function lookAhead(self) {
-  const towards = self.playing ? 1 : self.towards, next = self.index + towards
-  if (Math.abs(towards) !== 1 || !(next in self.steps)) return
-  const step = wanted(self.steps, next)
+  if (self.index + 1 >= self.steps.length) return
+  const step = wanted(self.steps, self.index + 1)
   self.ahead = { step, picture: fetched(self, step) }
-}
-
-// The page may be another from here on.
-function outdate({ ahead }) {
-  if (ahead) ahead.step = NaN
 }
 
 // Where the page has to be drawn for a step, it is asked at once.
@@ -143,9 +134,10 @@ async function pictured(self, step) {
     self.past = false
     askPage(self)
   }
-  const rests = self.pictures.answered(step)
-  if (rests && picture.whole && (self.resting || self.playing)) lookAhead(self)
-  if (rests && self.playing && pastPage(self)) soon(self)
+  if (self.pictures.answered(step) && self.playing && pastPage(self)) {
+    lookAhead(self)
+    soon(self)
+  }
 }
 
 function soon(self) {
@@ -194,7 +186,7 @@ function update(self, /** @type {Data} */ data, fresh) {
   const waited = self.question.waiting(), moving = !fresh && self.run === data.run && (waited || self.resting !== 0 || self.playing)
   self.index = after(self, data, moving)
   Object.assign(self, { run: data.run, steps: data.steps, losses: data.losses, shown: data.shown, marks: data.marks ?? [], frames: data.frames })
-  outdate(self)
+  if (self.ahead) self.ahead.step = NaN // the page is another now
   if (!moving) self.question.forget()
   if (self.question.answered(data.shown) && waited && self.playing && !pastPage(self)) soon(self)
   draw(self)

@@ -1,5 +1,6 @@
 """Warmth before anybody asks: with `GLASSFORMER_WARM=1`, which deploy/start.sh sets, a server draws each view
-as its link opens it, for nobody, and waits for what that measures: its first visitor finds the results.
+as its link opens it, and each scene of a course, for nobody, and waits for what that measures: its first
+visitor finds the results.
 
 Nobody is a session of Streamlit without a tab, which no limit counts. Its measurements are like everybody's,
 in the same turns and within the same bytes, but no tab shows them: any that a visitor asks for ends them and
@@ -50,7 +51,7 @@ class _Nobody(SessionClient):
 
 
 class Warming:
-    """The warming of a server: `done` is True while every view has been drawn."""
+    """The warming of a server: `done` is True while all of them have been drawn."""
 
     def __init__(self) -> None:
         self.done = False

@@ -88,8 +88,8 @@ HELD = """async ([picture, indexes]) => {
 }"""
 
 
-# What answer stands after each picture of a training that is played, what the page says to the server meanwhile, and
-# where the slider stood when each picture was asked for, and the step of that.
+# What answer stands after each picture of a training that is played, how often the page speaks to the server meanwhile,
+# and of each picture that is asked for, where the slider stands then and which step is asked for.
 PLAYED = """async () => {
   const { send } = WebSocket.prototype, { fetch } = window, said = {}, asked = []
   let sent = 0

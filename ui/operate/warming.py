@@ -51,7 +51,7 @@ class _Nobody(SessionClient):
 
 
 class Warming:
-    """The warming of a server: `done` is True while all of them have been drawn."""
+    """The warming of a server: `done` is True while every view and scene has been drawn."""
 
     def __init__(self) -> None:
         self.done = False

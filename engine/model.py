@@ -265,13 +265,6 @@ def materialise(model: M, device: str | torch.device) -> M:
     return model._apply(lambda p: torch.zeros(p.shape, dtype=p.dtype, device=device))
 
 
-def for_shapes(model: M, most: int) -> M:
-    """Gives a model of the meta device zeros to compute with, where it has at most `most` parameters: a pass
-    on the meta device imports PyTorch's compiler (1.6 s, 70 MB).
-    """
-    return materialise(model, "cpu") if sum(p.numel() for p in model.parameters()) <= most else model
-
-
 def count_parameters(config: ModelConfig, parts: Parts = HEALTHY) -> int:
     """Returns the number of parameters, counted on the meta device: exact, and without memory."""
     return sum(p.numel() for p in build(config, device="meta", parts=parts).parameters())

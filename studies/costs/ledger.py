@@ -14,6 +14,7 @@ from studies.costs.cards import BatchShape, SavedForBackward
 from studies.costs.cards.table import card_of
 from studies.costs.flops import Product, once, products, seen_by_layers
 from studies.costs.memory import DTYPES, GB, TRAINED_IN, Memory, activations, kv_numbers
+from studies.costs.meta_device import plain_sizes
 from studies.costs.rows import COMPONENTS, PER_BLOCK, SYMBOLS, Row, parameter_rows
 
 __all__ = [
@@ -21,10 +22,6 @@ __all__ = [
     "Memory", "Product", "Row", "SavedForBackward", "activations", "component_parameters", "kv_numbers",
     "ledger", "ledger_of", "parameter_formula", "parameter_rows", "shape_trace",
 ]  # fmt: skip
-
-# weights of one block, and of the tables around it, that get memory for a pass that asks for their shapes
-TRACED = 64_000_000
-TOKENS = 3  # of such a pass
 
 
 @dataclass(frozen=True)
@@ -191,24 +188,15 @@ def parameter_formula(config: ModelConfig, parts: Parts = HEALTHY) -> int:
 @lru_cache(maxsize=64)
 def shape_trace(config: ModelConfig, parts: Parts = HEALTHY) -> dict[str, tuple[int, ...]]:
     """Returns the shape of every activation for one sequence of `context` tokens, by its name without
-    `blocks.0.`. Recorded from a pass of a few zeros through one block; of a large one on the meta device.
-    Raises ConfigError.
+    `blocks.0.`. Recorded from a pass through one block on the meta device. Raises ConfigError.
     """
     import torch
 
-    from engine.model import build, for_shapes
-    from engine.probe import Recorder, axes_of
+    from engine.model import build
+    from engine.probe import Recorder
 
     recorder = Recorder()
-    model = for_shapes(build(replace(config.validate(), n_layers=1), device="meta", parts=parts), TRACED)
-    device = next(model.parameters()).device
-    length = config.context if device.type == "meta" else min(TOKENS, config.context)
-    with torch.no_grad():
-        model(torch.zeros(1, length, dtype=torch.int64, device=device), recorder)
-    result = {}
-    for name, shape in recorder.shapes().items():
-        sizes = zip(axes_of(name), shape, strict=True)
-        result[name.rpartition(".")[2]] = tuple(
-            config.context if axis in ("query", "key") else size for axis, size in sizes
-        )
-    return result
+    model = build(replace(config.validate(), n_layers=1), device="meta", parts=parts)
+    with plain_sizes(), torch.no_grad():
+        model(torch.zeros(1, config.context, dtype=torch.int64, device="meta"), recorder)
+    return {name.rpartition(".")[2]: shape for name, shape in recorder.shapes().items()}

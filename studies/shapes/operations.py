@@ -1,7 +1,7 @@
 """The forward pass as a list of operations, from token ids to probabilities, for a model of any size.
 
-One block runs, on zeros or, where it is large, on the meta device, which has shapes but no memory; it is
-repeated. Nothing is guessed from the configuration: shapes, parameters and source lines are those of the run.
+One block runs on the meta device, which has shapes but no memory; it is repeated. Nothing is guessed from
+the configuration: shapes, parameters and source lines are those of the run.
 """
 
 from __future__ import annotations
@@ -15,18 +15,19 @@ import torch
 from torch import Tensor
 
 from engine.config import ModelConfig
-from engine.model import build, for_shapes, mask_of
+from engine.model import build, mask_of
 from engine.parts.registry import HEALTHY, Parts
 from engine.probe import AXES
 from engine.recording import Recording
+from studies.costs.meta_device import plain_sizes
 from studies.pairs.config import Seq2SeqConfig
 from studies.pairs.seq2seq import build_pair
 from studies.shapes.op_trace import OperationTrace, Shape, SourceLines, TraceStep
 
 __all__ = ["Shape", "SourceLines", "TraceStep", "probabilities", "tensor_of", "totals", "trace", "trace_pair"]
 
-# parameters of one block with its tables, and tokens, up to which it is computed
-COMPUTED, COMPUTED_TOKENS = 8_000_000, 512
+
+DEVICE = "meta"  # has shapes but no memory
 
 
 @lru_cache(maxsize=64)
@@ -35,20 +36,19 @@ def trace(config: ModelConfig, tokens: int, parts: Parts = HEALTHY) -> tuple[Tra
     unchanged has no step. Raises ConfigError for a bad configuration, ShapeError for too many tokens.
     """
     c = config.validate().resolved()
-    most = 0 if c.n_experts else _computed(tokens)
-    model = for_shapes(build(replace(c, n_layers=1), device="meta", parts=parts), most).eval()
+    model = build(replace(c, n_layers=1), device=DEVICE, parts=parts).eval()
     recorder = OperationTrace(model)
     # What is made ready before the blocks is no activation: it goes down as the work of those who made it.
     model.hooks = recorder.during("position", model.hooks)  # type: ignore[method-assign]
     model.mask = recorder.during("mask", model.mask)  # type: ignore[method-assign]
-    ids = torch.zeros(1, tokens, dtype=torch.int64, device=next(model.parameters()).device)
+    ids = torch.zeros(1, tokens, dtype=torch.int64, device=DEVICE)
     last: dict[str, Tensor] = {}
 
     def probe(name: str, x: Tensor) -> Tensor:
         last[name] = recorder.probe(name, x)
         return last[name]
 
-    with torch.inference_mode(), recorder:
+    with plain_sizes(), torch.inference_mode(), recorder:
         out = model(ids, probe)
         if model.output.present:
             recorder.probe("probabilities", probabilities(out))
@@ -64,16 +64,14 @@ def trace_pair(
     """Traces an encoder-decoder of `source` and `target` ids; names begin with their stack's."""
     c = config.validate().resolved()
     single = replace(c, encoder=replace(c.encoder, n_layers=1), decoder=replace(c.decoder, n_layers=1))
-    most = 0 if c.encoder.n_experts or c.decoder.n_experts else _computed(max(source, target))
-    model = for_shapes(build_pair(single, device="meta", parts=parts), most).eval()
+    model = build_pair(single, device=DEVICE, parts=parts).eval()
     recorder = OperationTrace(model)
     for stack in (model.encoder, model.decoder):
         stack.hooks = recorder.during("position", stack.hooks)  # type: ignore[method-assign]
     model._masks = recorder.during("mask", model._masks)  # type: ignore[method-assign]
-    device = next(model.parameters()).device
-    read, written = (torch.zeros(1, n, dtype=torch.int64, device=device) for n in (source, target))
-    padding = torch.zeros(1, 1, 1, source, device=device)
-    with torch.inference_mode(), recorder:
+    read, written = (torch.zeros(1, n, dtype=torch.int64, device=DEVICE) for n in (source, target))
+    padding = torch.zeros(1, 1, 1, source, device=DEVICE)
+    with plain_sizes(), torch.inference_mode(), recorder:
         recorder.probe("probabilities", probabilities(model(read, written, recorder.probe, padding)))
     below = [s for s in recorder.steps if s.stack == "encoder"]
     top = f"encoder.blocks.{c.encoder.n_layers - 1}."  # a memory that no last norm makes is a block's
@@ -83,13 +81,6 @@ def trace_pair(
         if s.stack != "encoder"
     ]
     return (*_repeat(below, c.encoder.n_layers, "encoder."), *_repeat(above, c.decoder.n_layers, "decoder."))
-
-
-def _computed(tokens: int) -> int:
-    """The parameters up to which a pass over so many tokens is computed, on zeros. Larger ones, and experts,
-    whose shapes depend on the numbers, go over the meta device.
-    """
-    return COMPUTED if tokens <= COMPUTED_TOKENS else 0
 
 
 def probabilities(logits: Tensor) -> Tensor:

@@ -270,12 +270,15 @@ def test_a_trace_is_the_recording_with_a_formula_for_each_step(case: Case) -> No
 
 
 @each_name
-def test_a_trace_of_a_large_model_without_numbers_is_that_of_a_small_one(
+def test_a_trace_without_numbers_is_that_of_a_pass_over_numbers(
     case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    found = trace.__wrapped__(case.config, len(IDS), case.parts)
+    monkeypatch.setattr(operations, "DEVICE", "cpu")
     computed = trace.__wrapped__(case.config, len(IDS), case.parts)
-    monkeypatch.setattr(operations, "COMPUTED", 0)
-    assert computed == trace.__wrapped__(case.config, len(IDS), case.parts)
+    if not case.config.n_experts:  # whose rows depend on the numbers
+        assert found == computed
+    assert [step.name for step in found] == [step.name for step in computed]
 
 
 @every

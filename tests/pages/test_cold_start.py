@@ -30,6 +30,8 @@ import torch
 from engine.config import ModelConfig
 from engine.model import build
 from engine.training.optim import AdamW
+from studies.costs.ledger import shape_trace
+from studies.costs.presets import PRESETS
 from studies.families.influence_by_distance import layer_influence
 from studies.lab.doctor.case import Case
 from studies.lab.doctor.forward import shapes_and_names
@@ -37,6 +39,9 @@ from studies.lab.doctor.parts_swap import grafted
 from studies.shapes.operations import trace
 model = build(ModelConfig(vocab_size=65))
 trace(model.config, 20)
+for preset in PRESETS.values():
+    trace(preset.model, preset.model.context)
+    shape_trace(preset.model)
 shapes_and_names(Case(grafted(model, "no_mask")))
 layer_influence("lstm", 8)
 weights = AdamW(model.parameters(), 1e-3)

@@ -256,11 +256,3 @@ def test_shape_trace_is_that_of_a_real_forward_pass():
     build(config)(torch.zeros(1, 6, dtype=torch.int64), recorder)
     shapes = {name.removeprefix("blocks.0."): shape for name, shape in recorder.shapes().items()}
     assert shape_trace(config) == shapes
-
-
-@pytest.mark.parametrize("name", PRESETS)
-def test_shapes_of_a_few_zeros_are_those_of_the_whole_context(monkeypatch, name):
-    config = PRESETS[name].model
-    found = shape_trace.__wrapped__(config)
-    monkeypatch.setattr(ledger_module, "TRACED", 0)
-    assert found == shape_trace.__wrapped__(config)

@@ -10,13 +10,14 @@ from torch import Tensor
 
 from engine.config import ResolvedConfig
 from engine.errors import ConfigError, GlassformerError
-from engine.model import Transformer, build, for_shapes
+from engine.model import Transformer, build
 from engine.parts.attention import HeadMixer, Sinks
 from engine.probe import Patcher, Recorder
 from engine.recording import record
 from engine.sample import Decoder
 from studies.costs.cards.table import card_of
-from studies.lab.doctor.case import LARGE, Case, NotApplicable, relative_difference
+from studies.costs.meta_device import plain_sizes
+from studies.lab.doctor.case import Case, NotApplicable, relative_difference
 from studies.lab.doctor.check import Measurement
 from studies.lab.reference.compare import held
 from studies.lab.reference.second import forward
@@ -129,10 +130,11 @@ def shapes_and_names(case: Case) -> Measurement:
     ids = torch.zeros(texts, tokens, dtype=torch.int64)
     theirs, ours = _Seen(), _Seen()
     meant = replace(case.wanted, vocab_size=case.model.config.vocab_size)
-    model = for_shapes(build(meant, device="meta"), 0 if meant.n_experts else LARGE).train(False)
+    model = build(meant, device="meta").train(False)
     with torch.no_grad():
-        for each, seen in ((model, theirs), (case.exact, ours)):
-            each(ids.to(next(each.parameters()).device), seen)
+        with plain_sizes():
+            model(ids.to("meta"), theirs)
+        case.exact(ids, ours)
     names = [*theirs.shapes, *(name for name in ours.shapes if name not in theirs.shapes)]
     wrong = [name for name in names if ours.shapes.get(name) != theirs.shapes.get(name)]
     first = wrong[0] if wrong else ""

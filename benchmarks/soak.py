@@ -4,7 +4,8 @@ ones and others. Prints what the server holds before and after, when everybody h
 been forgotten.
 
 What is drawn is kept for the next who looks, each kind up to a number of entries. So that this does not count as
-growth, the hall is there for `--warm` minutes first, and leaves, before what is held is counted. A hosted server
+growth, the hall is there for `--warm` minutes first, and leaves, before what is held is counted. With `--drawn` the
+server has drawn every view and scene before that, as one that is deployed has. A hosted server
 forgets a run half an hour after the last look: `--forget 60` makes it a minute, for this server only.
 
 The server's memory is read twice a minute: an hour should end within 5% of its tenth minute. `all MB` counts the
@@ -28,7 +29,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from benchmarks.load import GONE, Operator, Tally, attend, server, tour
+from benchmarks.load import GONE, Operator, Tally, attend, server, tour, warmed
 from benchmarks.visitor import Broken, Visitor
 from runs.profiles import PROFILES
 from tests.runs.running import workers_of
@@ -244,6 +245,9 @@ def main() -> None:
     parser.add_argument("--sessions", type=int, default=20)
     parser.add_argument("--profile", default="hosted")
     parser.add_argument("--warm", type=float, default=5.0, help="minutes of the hall before it counts")
+    parser.add_argument(
+        "--drawn", action="store_true", help="wait until the server is warm (GLASSFORMER_WARM)"
+    )
     parser.add_argument("--forget", type=float, help="seconds unwatched until a run is removed, here only")
     parser.add_argument(
         "--settle", type=float, help="seconds to wait at the end (first: until runs are forgotten)"
@@ -252,7 +256,10 @@ def main() -> None:
     forget = PROFILES[given.profile].forget_seconds if given.forget is None else given.forget
     settle = max(forget + SESSION, 1.2 * EMPTY_SECONDS) if given.settle is None else given.settle
     times = given.minutes * 60, settle, given.warm * 60
-    with server(given.profile, given.forget) as (address, operator, process):
+    warmth = {"GLASSFORMER_WARM": "yes" if given.drawn else "no"}
+    with server(given.profile, given.forget, warmth) as (address, operator, process):
+        if given.drawn:
+            asyncio.run(warmed(address))
         fine = asyncio.run(soak(address, operator, process, given.sessions, *times))
     sys.exit(not fine)
 

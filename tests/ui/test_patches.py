@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 from streamlit import config
+from streamlit.components.v2.bidi_component.main import _make_trigger_id
 from streamlit.proto.NewSession_pb2 import CustomThemeConfig
 from streamlit.runtime import app_session
+from streamlit.runtime.state.common import WidgetMetadata
 from streamlit.runtime.state.session_state import SessionState
 
 from benchmarks.visitor import Visitor
@@ -57,6 +59,41 @@ def test_a_widget_finds_in_the_state_what_it_found_in_a_copy_of_it() -> None:
     assert type(looked_up) is not type(copied)
     assert dict(looked_up) == copied == {"chosen": 3, "typed": None} and len(looked_up) == 2
     assert "typed" in looked_up and looked_up["chosen"] == 3 and looked_up.get("absent") is None
+
+
+def test_a_tab_lets_go_of_the_widgets_of_other_pages() -> None:
+    trigger = _make_trigger_id("player", "events")
+
+    def after(active: set[str], fragments: list[str] | None) -> tuple[set[str], set[str]]:
+        """The widgets whose callbacks are left, and those whose values are, of a page with two fragments."""
+        state = SessionState()
+        for name, fragment in {"page": None, "player": "a", trigger: "a", "dial": "a", "other": "b"}.items():
+            about = WidgetMetadata(name, str, str, "string_value", callback=print, fragment_id=fragment)
+            state.register_widget(about, None)
+        widgets = state._new_widget_state
+        widgets.remove_stale_widgets(frozenset(active), fragments)
+        return set(widgets.widget_metadata), set(widgets.states)
+
+    cases: list[tuple[set[str], list[str] | None]] = [
+        ({"page", "dial"}, None),
+        ({"page", "player"}, None),
+        ({"dial"}, ["a"]),
+        ({"player"}, ["a"]),
+        (set(), None),
+    ]
+    values = [
+        {"page", "dial"},
+        {"page", "player"},
+        {"page", "dial", "other"},
+        {"page", "player", "other"},
+        set(),
+    ]
+    assert [after(*case) for case in cases] == [
+        ({"page", "player", trigger, "dial", "other"}, each) for each in values
+    ]
+    patches.install()
+    callbacks = [each | ({trigger} if "player" in each else set()) for each in values]
+    assert [after(*case) for case in cases] == list(zip(callbacks, values, strict=True))
 
 
 def theme() -> str:

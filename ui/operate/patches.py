@@ -73,6 +73,23 @@ def _read_once(original: Callable[..., None]) -> Callable[..., None]:
     return populate
 
 
+def _letting_go(original: Callable[[Any, frozenset[str], Any], None]) -> Callable[..., None]:
+    from streamlit.components.v2.bidi_component.constants import EVENT_DELIM
+    from streamlit.runtime.state.session_state import STREAMLIT_INTERNAL_KEY_PREFIX, _is_stale_widget
+
+    def remove(self: Any, active: frozenset[str], fragments: list[str] | None) -> None:
+        original(self, active, fragments)
+        known = self.widget_metadata
+        stale = {name for name, about in known.items() if _is_stale_widget(about, active, fragments)}
+        for name in stale:
+            # what a component says of events is never called active: it stays as long as its component
+            component = name.removeprefix(f"{STREAMLIT_INTERNAL_KEY_PREFIX}_").rpartition(EVENT_DELIM)[0]
+            if component not in known or component in stale:
+                del known[name]
+
+    return remove
+
+
 TABLE = (
     Patch(
         name="pages folder",
@@ -106,6 +123,22 @@ TABLE = (
         upstream="docs/upstream.md#most-widgets-copy-the-whole-session-state-to-look-up-one-key",
         lost="an answer takes longer, the more pages and controls its tab has seen",
         make=widget_lookup.by_key,
+    ),
+    Patch(
+        name="widgets of other pages",
+        symbol="streamlit.runtime.state.session_state:WStates.remove_stale_widgets",
+        reads=(
+            "streamlit.runtime.state.session_state:SessionState._remove_stale_widgets",
+            "streamlit.runtime.state.session_state:_is_stale_widget",
+            "streamlit.runtime.state.query_params:QueryParams.remove_stale_bindings",
+            "streamlit.components.v2.bidi_component.main:_make_trigger_id",
+        ),
+        package="streamlit 1.67",
+        digest="32e527cba125eb4b",
+        reason="a tab keeps callbacks, and what they hold, of every widget that it has ever shown",
+        upstream="docs/upstream.md#a-session-keeps-the-callbacks-of-every-widget-that-it-has-shown",
+        lost="an open tab takes more memory, the more pages it has seen",
+        make=_letting_go,
     ),
     Patch(
         name="theme",

@@ -27,7 +27,9 @@ from runs.transport import resident_bytes
 from ui import asgi_limits, background_jobs, identity, memo, session
 from ui.operate import file_descriptors, health, log, metrics, patches, warming
 
-COLLECTED = 20_000, 20, 50  # new objects until garbage is collected; so many times until older one is, too
+# New objects until garbage is collected; so many times until older one is, too; so often until all is, where
+# a quarter is new: every few minutes in a hall. With 20 and 50 it was hours, and what tabs let go of stayed.
+COLLECTED = 20_000, 5, 5
 SWITCH_SECONDS = 0.001  # that a thread keeps the GIL while another one waits for it
 LOOPBACK = ("localhost", "127.0.0.1", "::1")  # how a browser on this computer calls it
 EMPTY_SECONDS = 300.0  # without an open tab, until memory is given back

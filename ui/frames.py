@@ -32,7 +32,7 @@ from streamlit.runtime.scriptrunner_utils.shared_run_state import SharedRunState
 from streamlit.runtime.state import SafeSessionState
 
 from studies.exercises.sheet import block
-from ui import identity, session
+from ui import identity, session, training_step
 from ui.operate import patches
 from ui.text.markdown import plain
 
@@ -46,6 +46,15 @@ class _Drawn(NamedTuple):
     parts: dict[str, Any]  # what the components get, by their keys
     answers: list[str]  # as HTML
     rest: list[bytes]  # what else is on the screen, as Streamlit would send it
+
+
+class _Rest(NamedTuple):
+    """A page but for its figures and answer: at which step, with what in the tab's session."""
+
+    page: str
+    step: int
+    held: dict[str, Any]  # in the session
+    rest: list[Any]
 
 
 _taken: contextvars.ContextVar[_Drawn | None] = contextvars.ContextVar("taken", default=None)
@@ -86,7 +95,9 @@ def page_needed() -> None:
 class Frame:
     """A view that a tab shows, and may show at other steps. The tab's session holds it."""
 
-    def __init__(self, token: str, draw: Callable[[int], object], shown: int) -> None:
+    def __init__(
+        self, token: str, draw: Callable[[int], object], shown: int, earlier: Frame | None = None
+    ) -> None:
         context = get_script_run_ctx()
         assert context is not None
         self.token, self.owner = token, session.owner()
@@ -94,7 +105,11 @@ class Frame:
         self.by_cookie = identity.key_in(st.context.cookies.get(identity.COOKIE)) == self.owner
         self._draw, self._shown = draw, shown
         self._context, self._thread_state = context, dataclasses.asdict(ThreadState.get())
-        self._before: _Drawn | None = None  # at the step that is shown
+        self._there: list[Any] | None = (
+            None  # what is the page's at the step that is shown, once it was asked for
+        )
+        self.last: _Rest | None = None  # and at that which was drawn last
+        self._earlier = earlier.last if earlier else None  # the page may have followed to that
         self._lock = threading.Lock()  # one at a time: no tab holds more of the server's threads
 
     def at(self, step: int) -> dict[str, Any]:
@@ -104,13 +119,33 @@ class Frame:
         if not self._lock.acquire(blocking=False):
             raise PageNeededError
         try:
-            if self._before is None:
-                self._before = contextvars.copy_context().run(self._drawn, self._shown)
-            drawn = contextvars.copy_context().run(self._drawn, step)
+            there, drawn = self._before(), self._draws(step)
+            rest = _rest(drawn)
+            if self._there is None and not self._followed(there, rest):
+                self._there = _rest(self._draws(self._shown))
+            self.last = there._replace(step=step, rest=rest)
         finally:
             self._lock.release()
-        whole = drawn.rest == self._before.rest and drawn.parts.keys() == self._before.parts.keys()
-        return {"whole": whole, "parts": drawn.parts, "answer": "".join(drawn.answers)}
+        return {
+            "whole": self._there is None or rest == self._there,
+            "parts": drawn.parts,
+            "answer": "".join(drawn.answers),
+        }
+
+    def _followed(self, there: _Rest, rest: list[Any]) -> bool:
+        """True if the page has followed to a step that was drawn before, with that `rest` beside it."""
+        earlier = self._earlier
+        return earlier is not None and earlier.rest == rest and _same(earlier[:3], there[:3])
+
+    def _draws(self, step: int) -> _Drawn:
+        return contextvars.copy_context().run(self._drawn, step)
+
+    def _before(self) -> _Rest:
+        """Returns the page as it stands, without what is drawn on it."""
+        with self._context.session_state._lock:
+            held = dict(self._context.session_state._state.filtered_state)
+        held = {key: value for key, value in held.items() if key not in (FRAME, training_step.HELD)}
+        return _Rest(self._context.page_script_hash, self._shown, held, [])
 
     def _drawn(self, step: int) -> _Drawn:
         """Draws the view in a context of its own, for which it takes the present one's variables."""
@@ -143,6 +178,18 @@ class Frame:
         return drawn
 
 
+def _rest(drawn: _Drawn) -> list[Any]:
+    """Returns all else that is on the screen, and the components' keys."""
+    return [*drawn.rest, sorted(drawn.parts)]
+
+
+def _same(one: Any, other: Any) -> bool:
+    try:
+        return bool(one == other)
+    except ValueError:  # arrays, which two runs have made
+        return False
+
+
 def _copied(state: Any) -> Any:
     """Returns a session's state with tables of its own, which hold the same."""
     twin = copy.copy(state)
@@ -162,8 +209,9 @@ def offer(draw: Callable[[int], object], shown: int) -> str:
     if not patches.holds(patches.FRAMES):
         return ""
     held = st.session_state.get(FRAME)
-    token = held.token if isinstance(held, Frame) else secrets.token_urlsafe(18)
-    st.session_state[FRAME] = _offered[token] = Frame(token, draw, shown)
+    earlier = held if isinstance(held, Frame) else None
+    token = earlier.token if earlier else secrets.token_urlsafe(18)
+    st.session_state[FRAME] = _offered[token] = Frame(token, draw, shown, earlier)
     return token
 
 

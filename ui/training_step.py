@@ -17,7 +17,7 @@ from ui import widgets
 
 NEWEST = -1
 IN_URL = "step"
-_HELD = "step_shown"
+HELD = "step_shown"  # in the session
 REMEMBERED = 8  # steps in the URL that were ours, or are done with: a message with one may still be under way
 
 
@@ -43,7 +43,7 @@ def current(model: str, steps: Sequence[int]) -> int:
     if not steps:
         st.query_params.pop(IN_URL, None)
         return NEWEST
-    held = st.session_state.get(_HELD, Shown(model, NEWEST))
+    held = st.session_state.get(HELD, Shown(model, NEWEST))
     step = held.step if held.model == model else NEWEST
     named = st.query_params.get(IN_URL)
     number = widgets.number_of(named)
@@ -53,7 +53,7 @@ def current(model: str, steps: Sequence[int]) -> int:
         step = number
     step = nearest_step(step, steps)
     written = None if step == NEWEST else str(step)
-    st.session_state[_HELD] = Shown(model, step, _with(held.url_steps, named, written))
+    st.session_state[HELD] = Shown(model, step, _with(held.url_steps, named, written))
     if written is None:
         st.query_params.pop(IN_URL, None)
     elif named != written:
@@ -63,8 +63,8 @@ def current(model: str, steps: Sequence[int]) -> int:
 
 def move(model: str, step: int) -> None:
     """Shows another step of `model`, from the next run of the script on."""
-    held = st.session_state.get(_HELD, Shown(model, NEWEST))
-    st.session_state[_HELD] = Shown(model, step, held.url_steps, moved=True)
+    held = st.session_state.get(HELD, Shown(model, NEWEST))
+    st.session_state[HELD] = Shown(model, step, held.url_steps, moved=True)
 
 
 def nearest_step(step: int, steps: Sequence[int]) -> int:

@@ -28,6 +28,20 @@ def offered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "address", lambda: "")  # which Streamlit asks a server for
 
 
+@pytest.fixture
+def draws(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The steps that are drawn past Streamlit."""
+    drawn = frames.Frame._drawn
+    steps: list[int] = []
+
+    def counted(self: frames.Frame, step: int) -> Any:
+        steps.append(step)
+        return drawn(self, step)
+
+    monkeypatch.setattr(frames.Frame, "_drawn", counted)
+    return steps
+
+
 def page_at(listed: Listed) -> AppTest:
     place = listed.entry.path.removeprefix("pages/").removesuffix("/page.py")
     return opened(place, model=MODEL, **{listed.page.key: listed.view.id})
@@ -58,13 +72,17 @@ def frame_of(page: AppTest) -> frames.Frame:
         for listed in FIGURES_ONLY
     ],
 )
-def test_its_components_get_what_the_page_sends_them(listed: Listed) -> None:
+def test_its_components_get_what_the_page_sends_them(listed: Listed, draws: list[int]) -> None:
     page = page_at(listed)
     steps = next(data["steps"] for data in sent(page) if isinstance(data, dict) and "frames" in data)
-    frame, before = frame_of(page), held(page)
-    found = {step: frame.at(step) for step in (steps[0], steps[len(steps) // 2], NEWEST)}
-    assert held(page) == before, "the session is the tab's"
-    for step, drawn in found.items():
+    for step in (steps[0], steps[len(steps) // 2], NEWEST):
+        frame, before = frame_of(page), held(page)
+        draws.clear()
+        drawn = frame.at(step)
+        assert held(page) == before, "the session is the tab's"
+        # a page that has followed to a step is known from when that was drawn past Streamlit: not after the first,
+        # before which Streamlit tells widgets their values
+        assert draws == [step] if step == NEWEST else draws[0] == step
         page.session_state["step_shown"] = Shown(MODEL, step, moved=True)
         there = sent(ran(page))
         assert drawn["whole"] and drawn["parts"]
@@ -132,6 +150,15 @@ def test_the_route_answers_with_the_figure_and_says_whether_the_rest_is_the_same
     assert page.session_state["drawn"] == 1 and page.query_params["drawn"] == "1"
     page.slider(key="slid").set_value(7).run()
     assert asked(page, "2").json()["parts"] == {"figure": {"step": 2, "slid": 7}}
+
+
+def test_what_was_drawn_with_other_controls_says_nothing_of_the_page(draws: list[int]) -> None:
+    page = opened(made_up)
+    for slid, drawn in ((4, [2]), (7, [2, 1]), (7, [2])):
+        assert asked(page, "1").json()["whole"]
+        page.slider(key="slid").set_value(slid).run()  # the page is at step 1
+        draws.clear()
+        assert asked(page, "2").json()["whole"] and draws == drawn
 
 
 def test_where_the_page_has_to_be_drawn_the_route_says_so_and_strangers_get_nothing() -> None:

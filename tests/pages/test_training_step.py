@@ -82,4 +82,4 @@ def test_what_is_remembered_of_the_url_has_an_end():
     page = Page()
     for one in range(50):
         page(steps=tuple(range(50)), moved=one)
-    assert len(page.page.session_state[training_step._HELD].url_steps) == training_step.REMEMBERED
+    assert len(page.page.session_state[training_step.HELD].url_steps) == training_step.REMEMBERED

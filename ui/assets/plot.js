@@ -41,7 +41,7 @@ function load(address) {
 function create(place, _, signal) {
   const root = within(place, "div", "gf-plot"), figure = within(root, "div", "gf-figure", "", { role: "img" })
   /** @type {any} */
-  const self = { root, figure, text: "", theme: "", message: null, drawn: false, held: false, pending: false, late: false, trigger: null, points: null, pointer: null, page: null, width: 0, height: 0, taller: 1, grown: 1 }
+  const self = { root, figure, text: "", theme: "", message: null, drawn: false, near: true, held: false, pending: false, late: false, trigger: null, points: null, pointer: null, page: null, width: 0, height: 0, taller: 1, grown: 1 }
   self.tools = root.appendChild(toolbar(root, () => rowsOf(self), { CSV: () => saveTable(self), PNG: () => savePicture(self, "png"), SVG: () => savePicture(self, "svg") }))
   filmed(root, () => (self.message && self.width ? prepared(self) : null))
   // A redraw in the middle of a drag would end the drag, so it waits for the hand to let go.
@@ -70,7 +70,10 @@ function create(place, _, signal) {
   })
   // A figure that is out of sight is drawn anew when it comes near: those in sight then answer sooner.
   const come = () => { if (self.late) draw(self) }
-  new IntersectionObserver((entries) => { if (entries.some((e) => e.isIntersecting)) come() }, { rootMargin: `${NEAR}px` }).observe(root)
+  new IntersectionObserver((entries) => {
+    self.near = entries[entries.length - 1].isIntersecting
+    if (self.near) come()
+  }, { rootMargin: `${NEAR}px` }).observe(root)
   window.addEventListener("beforeprint", come, { signal })
   return self
 }
@@ -116,21 +119,18 @@ function withNames(trace) {
   return rows && columns ? { ...trace, hovertext: rows.map((row) => columns.map((column) => `${row}${between}${column}`)) } : trace
 }
 
-function outOfSight(self) {
-  const box = self.root.getBoundingClientRect()
-  return box.bottom < -NEAR || box.top > window.innerHeight + NEAR
-}
-
-// A rerun brings several figures one after the other. Whatever is asked of the page between two drawings makes the browser lay it out
-// again, so all that is asked is asked first, once for all of them.
+// A rerun brings several figures one after the other, each drawn as soon as all have come. Nothing is asked of the page before: the browser
+// would lay it out for the answer.
 const waiting = new Set()
 
 function soon(self) {
   if (!waiting.size) queueMicrotask(() => {
     const all = [...waiting].filter((one) => one.root.isConnected)
     waiting.clear()
-    for (const one of all) if (one.drawn) one.late = outOfSight(one)
-    for (const one of all) if (!one.late) draw(one)
+    for (const one of all) {
+      one.late = one.drawn && !one.near
+      if (!one.late) draw(one)
+    }
   })
   waiting.add(self)
 }

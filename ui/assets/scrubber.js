@@ -144,9 +144,11 @@ function soon(self) {
   frames(() => 1000 / REST_MS, () => { advance(self); return false })
 }
 
+// The answer comes after the figures, which are drawn in a microtask: Plotly measures letters, and would have the browser lay out the page
+// for the new answer first.
 function showPicture({ parts, answer }) {
   handOut(parts)
-  htmlOver(answer)
+  queueMicrotask(() => htmlOver(answer))
 }
 
 const PATIENCE_MS = 60_000 // for one picture of a film

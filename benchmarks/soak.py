@@ -253,6 +253,8 @@ def main() -> None:
         "--settle", type=float, help="seconds to wait at the end (first: until runs are forgotten)"
     )
     given = parser.parse_args()
+    if given.drawn and not PROFILES[given.profile].measure_workers:
+        parser.error(f"a server of `{given.profile}` is never warm: it has no process that measures")
     forget = PROFILES[given.profile].forget_seconds if given.forget is None else given.forget
     settle = max(forget + SESSION, 1.2 * EMPTY_SECONDS) if given.settle is None else given.settle
     times = given.minutes * 60, settle, given.warm * 60

@@ -72,7 +72,10 @@ def _field(value: Any, form: str, escape: bool) -> str:
 @lru_cache(4_000)
 def _parsed(text: str) -> tuple[tuple[str, str | None, str], ...]:
     """The pieces of a text, each with the field behind it; `Formatter.format` takes twice as long."""
-    return tuple((literal, name, form or "") for literal, name, form, _ in Formatter().parse(text))
+    pieces = [*Formatter().parse(text)]
+    if any(conversion for *_, conversion in pieces):
+        raise ValueError(f"a field has no conversion: {text}")
+    return tuple((literal, name, form or "") for literal, name, form, _ in pieces)
 
 
 class Section(NamedTuple):

@@ -53,7 +53,7 @@ class _Rest(NamedTuple):
 
     page: str
     step: int
-    held: dict[str, Any]  # in the session
+    held: dict[str, int]  # in the session, marks of it
     rest: list[Any]
 
 
@@ -105,11 +105,11 @@ class Frame:
         self.by_cookie = identity.key_in(st.context.cookies.get(identity.COOKIE)) == self.owner
         self._draw, self._shown = draw, shown
         self._context, self._thread_state = context, dataclasses.asdict(ThreadState.get())
-        self._there: list[Any] | None = (
-            None  # what is the page's at the step that is shown, once it was asked for
-        )
-        self.last: _Rest | None = None  # and at that which was drawn last
-        self._earlier = earlier.last if earlier else None  # the page may have followed to that
+        # What is the page's at the step that is shown, once it was asked for; and at the step drawn last, to
+        # which the page may have followed when it offers its next frame
+        self._there: list[Any] | None = None
+        self.last: _Rest | None = None
+        self._earlier = earlier.last if earlier else None
         self._lock = threading.Lock()  # one at a time: no tab holds more of the server's threads
 
     def at(self, step: int) -> dict[str, Any]:
@@ -119,33 +119,30 @@ class Frame:
         if not self._lock.acquire(blocking=False):
             raise PageNeededError
         try:
-            there, drawn = self._before(), self._draws(step)
+            here, drawn = self._here(), self._draws(step)
             rest = _rest(drawn)
-            if self._there is None and not self._followed(there, rest):
-                self._there = _rest(self._draws(self._shown))
-            self.last = there._replace(step=step, rest=rest)
+            if self._there is None:
+                there = self._earlier and self._earlier._replace(rest=[])
+                followed = self._earlier is not None and there == here and self._earlier.rest == rest
+                self._there = rest if followed else _rest(self._draws(self._shown))
+            self.last = here._replace(step=step, rest=rest)
         finally:
             self._lock.release()
         return {
-            "whole": self._there is None or rest == self._there,
+            "whole": rest == self._there,
             "parts": drawn.parts,
             "answer": "".join(drawn.answers),
         }
 
-    def _followed(self, there: _Rest, rest: list[Any]) -> bool:
-        """True if the page has followed to a step that was drawn before, with that `rest` beside it."""
-        earlier = self._earlier
-        return earlier is not None and earlier.rest == rest and _same(earlier[:3], there[:3])
-
     def _draws(self, step: int) -> _Drawn:
         return contextvars.copy_context().run(self._drawn, step)
 
-    def _before(self) -> _Rest:
+    def _here(self) -> _Rest:
         """Returns the page as it stands, without what is drawn on it."""
         with self._context.session_state._lock:
             held = dict(self._context.session_state._state.filtered_state)
-        held = {key: value for key, value in held.items() if key not in (FRAME, training_step.HELD)}
-        return _Rest(self._context.page_script_hash, self._shown, held, [])
+        others = {key: _mark(value) for key, value in held.items() if key not in (FRAME, training_step.HELD)}
+        return _Rest(self._context.page_script_hash, self._shown, others, [])
 
     def _drawn(self, step: int) -> _Drawn:
         """Draws the view in a context of its own, for which it takes the present one's variables."""
@@ -183,11 +180,14 @@ def _rest(drawn: _Drawn) -> list[Any]:
     return [*drawn.rest, sorted(drawn.parts)]
 
 
-def _same(one: Any, other: Any) -> bool:
+def _mark(value: Any) -> int:
+    """Returns a number by which a value is known again without being held."""
+    if isinstance(value, bool | int | float | tuple | list | dict):  # hash(-1) is that of -2
+        return hash(repr(value))
     try:
-        return bool(one == other)
-    except ValueError:  # arrays, which two runs have made
-        return False
+        return hash(value)
+    except TypeError:
+        return id(value)
 
 
 def _copied(state: Any) -> Any:

@@ -27,8 +27,9 @@ from runs.transport import resident_bytes
 from ui import asgi_limits, background_jobs, identity, memo, session
 from ui.operate import file_descriptors, health, log, metrics, patches, warming
 
-# New objects until garbage is collected; so many times until older one is, too; so often until all is, where
-# a quarter is new: every few minutes in a hall. With 20 and 50 it was hours, and what tabs let go of stayed.
+# New objects until the youngest are looked through for garbage; such collections until older ones are; and of
+# those until all are, if a quarter is new by then: every few minutes in a hall, 0.1 to 0.2 s. With 20 and 50
+# it was hours, and what tabs had let go of stayed.
 COLLECTED = 20_000, 5, 5
 SWITCH_SECONDS = 0.001  # that a thread keeps the GIL while another one waits for it
 LOOPBACK = ("localhost", "127.0.0.1", "::1")  # how a browser on this computer calls it

@@ -1,6 +1,6 @@
 """Passes on PyTorch's meta device, which has shapes but no numbers, without PyTorch's compiler.
 
-There PyTorch asks its compiler of every size whether it is a symbol, and so imports 800 modules at the first
+There PyTorch asks its compiler for each size whether it is symbolic, and so imports 800 modules at the first
 operation: 1.1 s in which a server does nothing else, and 70 MB. Here every size is a number.
 """
 
@@ -18,7 +18,7 @@ from typing import Any
 
 SYMBOLS = "torch.fx.experimental.symbolic_shapes"
 STOOD_IN = "sympy", SYMBOLS, "torch._dynamo"
-_one_at_a_time = threading.RLock()
+_one_at_a_time, _making_way = threading.RLock(), threading.Lock()
 
 
 def _itself(value: Any, *_: object, **__: object) -> Any:
@@ -55,8 +55,9 @@ ANSWERS: dict[str, Any] = {
 
 
 class _StandIn(ModuleType):
-    """A module in another one's place, with the few things that are asked of it. Asked for anything else, by
-    whatever thread, all of them make way, and the module that is meant is imported.
+    """A module in another one's place, with the few things that are asked of it. If another of its attributes
+    is wanted, by any thread, all of them make way, and the module that is meant is imported. Its submodules
+    cannot be imported meanwhile: nothing of ours imports one.
     """
 
     def __init__(self, name: str, has: dict[str, Any]) -> None:
@@ -73,9 +74,10 @@ class _StandIn(ModuleType):
 
 
 def _make_way() -> None:
-    for name in STOOD_IN:
-        if isinstance(sys.modules.get(name), _StandIn):
-            sys.modules.pop(name, None)
+    with _making_way:
+        for name in STOOD_IN:
+            if isinstance(sys.modules.get(name), _StandIn):
+                del sys.modules[name]
 
 
 @contextmanager
@@ -91,11 +93,10 @@ def plain_sizes() -> Iterator[None]:
 
     answers: tuple[dict[str, Any], ...] = {"Basic": ()}, ANSWERS, {"disable": disable}
     with _one_at_a_time:
-        if SYMBOLS in sys.modules:
+        if any(name in sys.modules for name in STOOD_IN):  # or are just being imported
             yield
             return
-        for name, has in zip(STOOD_IN, answers, strict=True):
-            sys.modules.setdefault(name, _StandIn(name, has))
+        sys.modules.update({name: _StandIn(name, has) for name, has in zip(STOOD_IN, answers, strict=True)})
         try:
             yield
         finally:

@@ -26,7 +26,6 @@ from studies.shapes.op_trace import OperationTrace, Shape, SourceLines, TraceSte
 
 __all__ = ["Shape", "SourceLines", "TraceStep", "probabilities", "tensor_of", "totals", "trace", "trace_pair"]
 
-
 DEVICE = "meta"  # has shapes but no memory
 
 

@@ -60,7 +60,7 @@ for _ in range(100_000):
 old = weakref.WeakSet(kept := [Ring() for _ in range(100)])
 gc.collect()
 del kept
-stays = [Ring() for _ in range(20_000 * 5 * 6)]
+stays = [Ring() for _ in range(20_000 * 6 * 8)]
 print(most, gc.get_freeze_count() > 100_000, sys.getswitchinterval(), len(old))
 """
 

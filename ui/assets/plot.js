@@ -43,6 +43,8 @@ function create(place, _, signal) {
   /** @type {any} */
   const self = { root, figure, text: "", theme: "", message: null, drawn: false, near: true, held: false, pending: false, late: false, trigger: null, points: null, pointer: null, page: null, width: 0, height: 0, taller: 1, grown: 1 }
   self.tools = root.appendChild(toolbar(root, () => rowsOf(self), { CSV: () => saveTable(self), PNG: () => savePicture(self, "png"), SVG: () => savePicture(self, "svg") }))
+  // Plotly asks before each drawing whether its place is empty, for which the browser would lay out the whole page: it never is.
+  for (const side of ["clientWidth", "clientHeight"]) Object.defineProperty(figure, side, { get: () => self.width || 1 })
   filmed(root, () => (self.message && self.width ? prepared(self) : null))
   // A redraw in the middle of a drag would end the drag, so it waits for the hand to let go.
   figure.addEventListener("pointerdown", () => { self.held = true })
@@ -58,22 +60,25 @@ function create(place, _, signal) {
   new ResizeObserver(() => {
     const high = full(self) ? figure.offsetHeight : 0
     if (!figure.offsetWidth || (figure.offsetWidth === self.width && high === self.height)) return
-    Object.assign(self, { width: figure.offsetWidth, height: high })
+    Object.assign(self, { width: figure.offsetWidth, height: high, near: true }) // it may have come into sight by that
     if (self.drawn) soon(self)
   }).observe(root)
   // On a stage a figure is as high as the screen allows: stage_fit.js says how much higher than the page asked for.
   root.addEventListener("gf-grow", (/** @type {CustomEvent} */ event) => {
     if (event.detail === self.grown) return
     self.grown = event.detail
+    self.near = true
     if (self.message) heighten(self, self.taller)
     if (self.drawn) soon(self)
   })
   // A figure that is out of sight is drawn anew when it comes near: those in sight then answer sooner.
   const come = () => { if (self.late) draw(self) }
-  new IntersectionObserver((entries) => {
+  const margin = `${NEAR}px` // of the window in a saved file, of what scrolls in the app
+  const sight = new IntersectionObserver((entries) => {
     self.near = entries[entries.length - 1].isIntersecting
     if (self.near) come()
-  }, { rootMargin: `${NEAR}px` }).observe(root)
+  }, /** @type {any} */ ({ rootMargin: margin, scrollMargin: margin }))
+  sight.observe(root)
   window.addEventListener("beforeprint", come, { signal })
   return self
 }
@@ -119,8 +124,8 @@ function withNames(trace) {
   return rows && columns ? { ...trace, hovertext: rows.map((row) => columns.map((column) => `${row}${between}${column}`)) } : trace
 }
 
-// A rerun brings several figures one after the other, each drawn as soon as all have come. Nothing is asked of the page before: the browser
-// would lay it out for the answer.
+// A rerun brings several figures one after the other: all are drawn together, in a microtask after the last of them. Nothing is asked of the
+// page before that, since the browser would have to lay it out to answer.
 const waiting = new Set()
 
 function soon(self) {

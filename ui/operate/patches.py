@@ -137,7 +137,7 @@ TABLE = (
         digest="32e527cba125eb4b",
         reason="a tab keeps callbacks, and what they hold, of every widget that it has ever shown",
         upstream="docs/upstream.md#a-session-keeps-the-callbacks-of-every-widget-that-it-has-shown",
-        lost="an open tab takes more memory, the more pages it has seen",
+        lost="an open tab takes more memory with every page that it shows",
         make=_letting_go,
     ),
     Patch(

@@ -240,7 +240,9 @@ def loudest(values: np.ndarray) -> tuple[int, ...]:
 
 
 def by_size(values: np.ndarray, count: int | None = None) -> np.ndarray:
-    """Returns the largest of each `apart` tokens, and where: (tokens, d_ff) -> two (stretches, d_ff)."""
+    """Returns the indices of the `count` largest of values (n,) by size, largest first; with None all, in
+    their order.
+    """
     return np.arange(len(values)) if count is None else np.argsort(-np.abs(values), kind="stable")[:count]
 
 

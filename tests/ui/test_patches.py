@@ -70,7 +70,9 @@ def test_a_tab_lets_go_of_the_widgets_of_other_pages() -> None:
         for name, fragment in {"page": None, "player": "a", trigger: "a", "dial": "a", "other": "b"}.items():
             about = WidgetMetadata(name, str, str, "string_value", callback=print, fragment_id=fragment)
             state.register_widget(about, None)
-        widgets = state._new_widget_state
+        widgets, all_of_them = state._new_widget_state, set(state._new_widget_state.widget_metadata)
+        widgets.remove_stale_widgets(frozenset(active), fragments)
+        assert set(widgets.widget_metadata) == all_of_them, "what a browser has sent by now may be about them"
         widgets.remove_stale_widgets(frozenset(active), fragments)
         return set(widgets.widget_metadata), set(widgets.states)
 

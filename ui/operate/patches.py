@@ -73,6 +73,12 @@ def _read_once(original: Callable[..., None]) -> Callable[..., None]:
     return populate
 
 
+class _Widgets(dict[str, Any]):
+    """A session's widgets, and those of them which its last run no longer drew."""
+
+    left: frozenset[str] = frozenset()
+
+
 def _letting_go(original: Callable[[Any, frozenset[str], Any], None]) -> Callable[..., None]:
     from streamlit.components.v2.bidi_component.constants import EVENT_DELIM
     from streamlit.runtime.state.session_state import STREAMLIT_INTERNAL_KEY_PREFIX, _is_stale_widget
@@ -80,12 +86,17 @@ def _letting_go(original: Callable[[Any, frozenset[str], Any], None]) -> Callabl
     def remove(self: Any, active: frozenset[str], fragments: list[str] | None) -> None:
         original(self, active, fragments)
         known = self.widget_metadata
+        if not isinstance(known, _Widgets):
+            known = self.widget_metadata = _Widgets(known)
         stale = {name for name, about in known.items() if _is_stale_widget(about, active, fragments)}
-        for name in stale:
+        # A browser may have spoken of one before it saw that it is gone: it stays for a run more.
+        gone = stale & known.left
+        for name in gone:
             # what a component says of events is never called active: it stays as long as its component
             component = name.removeprefix(f"{STREAMLIT_INTERNAL_KEY_PREFIX}_").rpartition(EVENT_DELIM)[0]
-            if component not in known or component in stale:
+            if component not in known or component in gone:
                 del known[name]
+        known.left = frozenset(stale)
 
     return remove
 

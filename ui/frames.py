@@ -163,6 +163,7 @@ class Frame:
             shared=SharedRunState(),
             cursors={},
             script_requests=None,
+            fragment_ids_this_run=None,  # else what stands outside of the fragment could not be written to
         )
         _taken.set(drawn)
         ThreadState.initialize(**self._thread_state)

@@ -26,6 +26,7 @@ from ui import (
     explain,
     export,
     families,
+    frames,
     model_choice,
     models,
     session,
@@ -518,8 +519,9 @@ def boundary() -> Iterator[None]:
 
 def failed(error: Exception) -> None:
     """Tells the person that a part of the page could not be drawn, and the log why, under the same number; of
-    a text or a file of others what is wrong with it.
+    a text or a file of others what is wrong with it. Past Streamlit it gives up: the page will say it.
     """
+    frames.page_needed()
     if isinstance(error, TokenizerError | PretrainedError):
         log.warning("a part of a page was refused: %s", error)
         st.info(sentence(error), icon=":material/info:")

@@ -2,12 +2,22 @@
 
 import re
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import open_fold, settled
 from tests.browser.scrubbing import PICTURE
 from tests.browser.visit import linked
+from ui.page_frame import Listed
+from ui.views import views
 
+# Their questions depend on what is shown: by its head, its part, by nothing.
+ALWAYS = ("attention/heads", "shapes/backward", "residual/lens")
+FIGURES_ONLY = [
+    pytest.param(listed, id=listed.id, marks=[] if listed.id in ALWAYS else pytest.mark.exhaustive)
+    for listed in views()
+    if listed.view.figures_only
+]
 AT = """([figure, row, column]) => {
   const plot = document.querySelectorAll('.gf-figure')[figure], { xaxis, yaxis } = plot._fullLayout, box = plot.getBoundingClientRect()
   return [box.left + xaxis._offset + xaxis.c2p(column), box.top + yaxis._offset + yaxis.c2p(row)]
@@ -149,3 +159,19 @@ def test_figures_follow_the_hand_and_the_page_when_it_rests(tab, app_url):
     tab.wait_for_function(f"({PICTURE})() !== ''")
     settled(tab)
     assert tab.evaluate(PICTURE) == first and tab.locator(".st-key-answer").inner_text() == answer
+
+
+@pytest.mark.parametrize("listed", FIGURES_ONLY)
+def test_it_is_drawn_past_the_page_again_once_the_page_has_followed(tab, app_url, listed: Listed):
+    address = listed.address()
+    linked(tab, f"{app_url}/{address}{'&' if '?' in address else '?'}model=timelapse", ".gf-scrubber")
+    settled(tab)
+    slider, drawn = tab.locator(".gf-scrubber input[type=range]"), []
+    for index in ("9", "5"):
+        with tab.expect_response("**/live/frame/**") as answered:
+            slider.evaluate(MOVE, index)
+        drawn.append(answered.value.json())
+        settled(tab)  # the page has followed
+    first, second = drawn
+    assert first["whole"] and second["whole"] and first["answer"] and second["answer"]
+    assert second["parts"].keys() == first["parts"].keys() != set()

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from studies.exercises.sheet import block
 from tests.pages.helpers import opened, ran
-from ui import frames, identity, live, session
+from ui import frames, identity, live, page_frame, session
 from ui.operate import patches
 from ui.page_frame import Listed
 from ui.text.markdown import plain
@@ -20,6 +20,7 @@ from ui.views import views
 FIGURES_ONLY = [listed for listed in views() if listed.view.figures_only]
 ALWAYS = ("attention/heads", "residual/lens", "shapes/backward")
 MODEL = "timelapse"
+FAILED = page_frame.failed  # which a fixture of all tests replaces
 
 
 @pytest.fixture(autouse=True)
@@ -115,9 +116,13 @@ def made_up() -> None:
     import streamlit as st
 
     from ui import explain, frames
+    from ui.page_frame import boundary
     from ui.players.component import mounted
 
     def draw(step: int) -> None:
+        with boundary():
+            if step == 7:
+                raise ZeroDivisionError
         if step == 9:
             raise ZeroDivisionError
         if step == 8:
@@ -161,8 +166,12 @@ def test_what_was_drawn_with_other_controls_says_nothing_of_the_page(draws: list
         assert asked(page, "2").json()["whole"] and draws == drawn
 
 
-def test_where_the_page_has_to_be_drawn_the_route_says_so_and_strangers_get_nothing() -> None:
+def test_where_the_page_has_to_be_drawn_the_route_says_so_and_strangers_get_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(page_frame, "failed", FAILED)
     page = opened(made_up)
+    assert asked(page, "7").status_code == 204, "the page says what is wrong"
     assert asked(page, "8").status_code == 204
     assert asked(page, "9").status_code == 204
     with frame_of(page)._lock:  # one is on its way

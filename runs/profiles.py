@@ -151,7 +151,7 @@ PROFILES: dict[str, Profile] = {
         max_worker_bytes=3 * GB // 2,
         max_pretrained=200_000_000,
         measured_bytes=192 * MB,
-        loaded_bytes=384 * MB,
+        loaded_bytes=192 * MB,
         max_export=128 * MB,
         public=True,
     ),

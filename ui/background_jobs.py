@@ -358,7 +358,7 @@ def measure_apart(processes: int) -> None:
     """Has this server measure in so many processes, from now on. For its start."""
     global _server
     if processes:
-        held = profiles.current().loaded_bytes // 6  # of what the server itself may hold
+        held = profiles.current().loaded_bytes // 3  # of what the server itself may hold
         _server = Jobs(processes, measurers=Measurers(processes, held))
 
 

@@ -146,6 +146,19 @@ const full = (self) => self.root.classList.contains("gf-full")
 /** Whether its notes stand over lines and points, which would run through their letters: they get the ground of the page. */
 const drawnInLines = (data, layout) => data.every(({ type }) => type === "scatter") && !(layout.shapes ?? []).some(({ fillcolor }) => fillcolor)
 
+// Plotly styles lines, points and letters as it draws them, and then all of them once more: a fourth of a drawing with many letters.
+// Only that gives a trace its opacity, and bars of errors their look.
+function styledOnce(figure) {
+  const scatter = figure._fullData?.find(({ type }) => type === "scatter")?._module
+  if (!scatter?.style || scatter.twice) return
+  const twice = scatter.twice = scatter.style
+  scatter.style = (/** @type {any} */ other) => {
+    const late = other._fullData.some((trace) => trace.type === "scatter" && (trace.opacity !== 1 || trace.error_x?.visible || trace.error_y?.visible))
+    if (late || other.styledLate || !other._fullLayout._replotting) twice(other)
+    other.styledLate = late
+  }
+}
+
 // What Plotly is given: in the page's colours, and as wide as its place.
 function prepared({ message, page, width, height, grown }) {
   const { data, layout } = coloured(message.figure, message.palette, page.dark)
@@ -172,6 +185,7 @@ function draw(self) {
   self.overtake?.()
   const overtaken = new Promise((resolve) => { self.overtake = resolve })
   const drawn = plotly().react(figure, traces, layout, { displayModeBar: false, displaylogo: false, responsive: false, showTips: false })
+  styledOnce(figure) // from the next drawing on
   self.drawing = counted(Promise.race([drawn, overtaken]))
   if (self.points) self.drawing.then(self.points.place)
   if (!self.drawn) {

@@ -1,7 +1,7 @@
 // @ts-check
 // Another answer over that of the page, whose own nodes are Streamlit's: app.css hides these meanwhile.
 
-import { within } from "./dom.js"
+import { element, within } from "./dom.js"
 
 /**
  * Shows a sentence in place of the page's answer, or the page's own again; in a saved file, in a `place` of the caller's. What stands
@@ -24,5 +24,8 @@ export function htmlOver(html) {
 function over(/** @type {boolean} */ wanted) {
   document.querySelectorAll(".gf-answer-then").forEach((node) => node.remove())
   const answer = wanted && document.querySelector('[data-testid="stMain"] .st-key-answer')
-  return answer ? within(answer, "div", "gf-answer-then") : null // there is none in a saved file
+  if (!answer) return null // there is none in a saved file
+  const node = element("div", "gf-answer-then")
+  answer.prepend(node) // what follows it is hidden
+  return node
 }

@@ -188,7 +188,9 @@ def test_a_diverging_training_says_so_and_which_snapshots_lead_on(optimizer: str
     assert isinstance(end, Done) and end.reason == "diverged", losses(records)[-3:]
     assert "diverged" in end.message and "lower learning rate" in end.message and only(records, Step)
     snapshots = only(records, Snapshot)
-    assert snapshots[0].finite and not snapshots[-1].finite, "the last one leads straight into the divergence"
+    # With Muon's products in bfloat16, on a processor that has it, a gradient is no number while the loss still is one.
+    straight = "loss became" in end.message
+    assert snapshots[0].finite and not (straight and snapshots[-1].finite), "the last one gives no loss"
     kept = [snapshot for snapshot in snapshots if snapshot.finite]
     assert all(torch.isfinite(tensor).all() for one in kept for tensor in one.state.tensors.values())
     last = kept[-1]

@@ -74,6 +74,7 @@ class Profile:
     may_open_files: bool = False  # of this machine, by their path
     measured_bytes: int = 512 * MB  # results that are kept for all, of quick and of slow measurements each
     loaded_bytes: int = 2 * GB  # models and texts of the server that are kept for all, those of others aside
+    apart_bytes: int = 340 * MB  # the same, of each process that measures
     max_export: int = 4 * GB  # bytes of weights that are packed for a download
     public: bool = False  # strangers look at it, and are not told what its files and its code say
 
@@ -152,6 +153,7 @@ PROFILES: dict[str, Profile] = {
         max_pretrained=200_000_000,
         measured_bytes=192 * MB,
         loaded_bytes=192 * MB,
+        apart_bytes=64 * MB,
         max_export=128 * MB,
         public=True,
     ),

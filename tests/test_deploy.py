@@ -157,7 +157,7 @@ LIMITS = {  # row of the table in docs/hosting.md -> field of a profile
     "one message of a browser": "max_message_mb",
 }
 NOT_TOLD = {
-    *("max_beside", "spares", "race_workers", "threads_per_run"),  # counted in the processes
+    *("max_beside", "spares", "race_workers", "threads_per_run", "apart_bytes"),  # counted in the processes
     *("name", "public", "may_open_files", "max_download"),  # at home
 }
 

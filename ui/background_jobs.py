@@ -41,7 +41,7 @@ UNWATCHED = 75.0  # seconds: a browser lets a hidden tab ask once a minute
 UNSHOWN = 10.0  # likewise; then it ends as soon as another is asked for, or, a training, lets that go first
 DUTY = 1 / 4  # the share of the time that it has at least while pages are drawn without a break
 PAGES = "ScriptRunner"  # how the threads are called in which Streamlit draws them
-KEPT = 64  # results, the oldest go first; and they do where all together are larger than the profile allows
+KEPT = 512  # results, the oldest go first; and they do where all together are larger than the profile allows
 WAITING, MINE = 32, 4  # measurements under way or waiting for their turn: on a server, for one tab
 NEAR = 24  # likewise, for one network address: a hall often has one, and others want some, too
 _GIVEN_UP = "measures_given_up"  # keys that this tab has cancelled
@@ -358,8 +358,7 @@ def measure_apart(processes: int) -> None:
     """Has this server measure in so many processes, from now on. For its start."""
     global _server
     if processes:
-        held = profiles.current().loaded_bytes // 3  # of what the server itself may hold
-        _server = Jobs(processes, measurers=Measurers(processes, held))
+        _server = Jobs(processes, measurers=Measurers(processes, profiles.current().apart_bytes))
 
 
 def measuring_processes() -> list[int]:

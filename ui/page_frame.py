@@ -519,15 +519,15 @@ def boundary() -> Iterator[None]:
 
 def failed(error: Exception) -> None:
     """Tells the person that a part of the page could not be drawn, and the log why, under the same number; of
-    a text or a file of others what is wrong with it. Past Streamlit it gives up: the page will say it.
+    a text or a file of others what is wrong with it. Past Streamlit the page says it.
     """
-    frames.page_needed()
     if isinstance(error, TokenizerError | PretrainedError):
         log.warning("a part of a page was refused: %s", error)
         st.info(sentence(error), icon=":material/info:")
         return
     number = number_of(error)
     log.error("%s: a part of a page could not be drawn", number, exc_info=error)
+    frames.page_needed()
     st.error(
         "This could not be drawn: the fault is ours, not yours. Another view, model or setting may still"
         f" work. The server's log has the reason under **{number}**.",

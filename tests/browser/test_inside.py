@@ -11,7 +11,7 @@ from tests.browser.visit import linked
 from ui.page_frame import Listed
 from ui.views import views
 
-# Their questions depend on what is shown: by its head, its part, by nothing.
+# Of each kind one: its question depends on what is shown, on the part that is chosen, on neither.
 ALWAYS = ("attention/heads", "shapes/backward", "generation/beam")
 FIGURES_ONLY = [
     pytest.param(listed, id=listed.id, marks=[] if listed.id in ALWAYS else pytest.mark.exhaustive)
@@ -161,14 +161,17 @@ def test_figures_follow_the_hand_and_the_page_when_it_rests(tab, app_url):
     assert tab.evaluate(PICTURE) == first and tab.locator(".st-key-answer").inner_text() == answer
 
 
-# For each figure with points or lines, whether styling it once more changes nothing but the opacity 1 that this says aloud.
-STYLED = """() => [...document.querySelectorAll('.gf-figure')].flatMap((figure) => {
-  const scatter = figure._fullData.find(({ type }) => type === 'scatter')?._module, drawn = () => figure.innerHTML.replaceAll(' opacity: 1;', '')
-  if (!scatter) return []
-  const before = drawn()
-  scatter.twice(figure)
-  return [before === drawn()]
-})"""
+# How many figures have points or lines, and what of them looks different once it has been styled a second time. Areas have no
+# stroke, however wide.
+STYLED = """() => {
+  const figures = [...document.querySelectorAll('.gf-figure')].filter((one) => one._fullData.some(({ type }) => type === 'scatter'))
+  const drawn = (figure) => [...figure.querySelectorAll('*')].map((node) => node.cloneNode().outerHTML.replace(' stroke-width: 0;', ''))
+  return [figures.length, figures.flatMap((figure) => {
+    const before = drawn(figure)
+    figure._fullData.find(({ type }) => type === 'scatter')._module.twice(figure)
+    return drawn(figure).flatMap((node, at) => (node === before[at] ? [] : [[before[at], node]]))
+  })]
+}"""
 
 
 @pytest.mark.parametrize("listed", FIGURES_ONLY)
@@ -176,13 +179,14 @@ def test_it_is_drawn_past_the_page_again_once_the_page_has_followed(tab, app_url
     address = listed.address()
     linked(tab, f"{app_url}/{address}{'&' if '?' in address else '?'}model=timelapse", ".gf-scrubber")
     settled(tab)
-    slider, drawn = tab.locator(".gf-scrubber input[type=range]"), []
-    for index in ("9", "5"):
+    slider, answers = tab.locator(".gf-scrubber input[type=range]"), []
+    for index in ("9", "5", "9", "5"):  # what a step takes to measure is known the second time
         with tab.expect_response("**/live/frame/**") as answered:
             slider.evaluate(MOVE, index)
-        drawn.append(answered.value.json())
+        answers.append(answered.value)
         settled(tab)  # the page has followed
-    first, second = drawn
+    first, second = (answer.json() for answer in answers[2:])
     assert first["whole"] and second["whole"] and first["answer"] and second["answer"]
     assert second["parts"].keys() == first["parts"].keys() != set()
-    assert all(tab.evaluate(STYLED)), "it was styled as it was drawn"
+    figures, others = tab.evaluate(STYLED)
+    assert others == [] and (figures or listed.id != "generation/beam"), "all is styled as it is drawn"

@@ -147,15 +147,13 @@ const full = (self) => self.root.classList.contains("gf-full")
 const drawnInLines = (data, layout) => data.every(({ type }) => type === "scatter") && !(layout.shapes ?? []).some(({ fillcolor }) => fillcolor)
 
 // Plotly styles lines, points and letters as it draws them, and then all of them once more: a fourth of a drawing with many letters.
-// Only that gives a trace its opacity, and bars of errors their look.
+// Only bars of errors get their look by that alone.
 function styledOnce(figure) {
   const scatter = figure._fullData?.find(({ type }) => type === "scatter")?._module
   if (!scatter?.style || scatter.twice) return
   const twice = scatter.twice = scatter.style
   scatter.style = (/** @type {any} */ other) => {
-    const late = other._fullData.some((trace) => trace.type === "scatter" && (trace.opacity !== 1 || trace.error_x?.visible || trace.error_y?.visible))
-    if (late || other.styledLate || !other._fullLayout._replotting) twice(other)
-    other.styledLate = late
+    if (!other._fullLayout._replotting || other._fullData.some((trace) => trace.error_x?.visible || trace.error_y?.visible)) twice(other)
   }
 }
 

@@ -32,7 +32,7 @@ from benchmarks.recipes import NANOGPT_BATCH, NANOGPT_STEPS
 from benchmarks.report import Goals, finish, table
 from engine.config import Precision, TrainConfig
 from engine.data import corpora
-from engine.training.numerics import choose, has_bfloat16, keep_memory
+from engine.training.numerics import choose, gains_by_bfloat16, keep_memory
 from engine.training.records import Evaluation
 from engine.training.train import train
 from studies.costs.presets import PRESETS
@@ -88,7 +88,7 @@ class Peer:
 
 def arithmetic(precision: Precision) -> str:
     """Which one ours is in, Muon's iterations included."""
-    muon = "bfloat16" if has_bfloat16(torch.device("cpu")) else "float32"
+    muon = "bfloat16" if gains_by_bfloat16(torch.device("cpu")) else "float32"
     return f"{choose(precision, 'cpu').sentence}; Muon's iterations in {muon}"
 
 

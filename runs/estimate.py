@@ -125,9 +125,9 @@ class Pace:
         return done / self.seconds if self.seconds > 0 else 0.0
 
 
-def threads_rate(single_thread: float, threads: int, native_bfloat16: bool) -> float:
+def threads_rate(single_thread: float, threads: int, in_bfloat16: bool) -> float:
     """Returns the operations a second of a training, from the rate of one thread's float32 products."""
-    share = EFFICIENCY["bfloat16" if native_bfloat16 else "float32"]
+    share = EFFICIENCY["bfloat16" if in_bfloat16 else "float32"]
     return single_thread * share * (1 + SECOND_THREAD * (threads - 1))
 
 
@@ -146,8 +146,8 @@ def cpu_rate(threads: int, precision: str) -> float | None:
     if numerics.pick_device().type != "cpu":
         return None
     torch.set_num_threads(1)
-    native = numerics.has_bfloat16(torch.device("cpu")) and precision != "float32"
-    return threads_rate(product_rate(), threads, native)
+    gains = numerics.gains_by_bfloat16(torch.device("cpu")) and precision != "float32"
+    return threads_rate(product_rate(), threads, gains)
 
 
 def product_rate() -> float:

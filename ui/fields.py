@@ -301,7 +301,9 @@ OPTIMISER = (
         " stream (GPT-2). plain: 0.02 for all. fan_in: 1/√inputs for matrices. normal: as fan_in, with 1 for"
         " embeddings.",
     ),
-    Control("precision", "Precision", "auto: bfloat16 where the processor supports it, otherwise float32."),
+    Control(
+        "precision", "Precision", "auto: bfloat16 where it is faster on this machine, otherwise float32."
+    ),
     Control("seed", "Seed", "Fixes the initial weights and the batches: the same seed gives the same run."),
 )
 SCHEDULE = (

@@ -42,21 +42,21 @@ class Numerics:
 
 
 def choose(precision: Precision = "auto", device: str | torch.device = "auto") -> Numerics:
-    """Returns the arithmetic for a requested precision. `auto` takes bfloat16 where the processor multiplies
-    it natively, else float32.
+    """Returns the arithmetic for a requested precision. `auto` takes bfloat16 where the device multiplies it
+    faster than float32, else float32.
     """
     where = pick_device() if str(device) == "auto" else torch.device(device)
-    native = has_bfloat16(where)
+    gains = gains_by_bfloat16(where)
     dtype = {
-        "auto": torch.bfloat16 if native else torch.float32,
+        "auto": torch.bfloat16 if gains else torch.float32,
         "float32": torch.float32,
         "bfloat16": torch.bfloat16,
     }[precision]
     name = {"cpu": "this processor", "cuda": "the GPU", "mps": "the Apple GPU"}.get(where.type, where.type)
     if dtype == torch.bfloat16:
-        speed = "" if native else f" ({name} has no instructions for it, so float32 would be faster)"
+        speed = "" if gains else " (float32 would be faster here)"
         return Numerics(where, dtype, "highest", f"bfloat16 on {name}{speed}, with float32 master weights")
-    if where.type == "cpu" and onednn_is_exact():
+    if where.type == "cpu" and not _is_intel() and onednn_is_exact():
         return Numerics(
             where, dtype, "medium", f"float32 on {name}, products by oneDNN (checked: exact float32)"
         )
@@ -83,13 +83,30 @@ def has_bfloat16(device: torch.device) -> bool:
     return False
 
 
+def gains_by_bfloat16(device: torch.device) -> bool:
+    """True if products in bfloat16 take less time than in float32 there.
+
+    Intel's processors with the instruction but without AMX multiply at half of float32's rate: a training
+    step of *fast* took 1.4 times as long. Known by name, since two processes of one busy machine would
+    measure differently.
+    """
+    if device.type == "cpu" and _is_intel():
+        return has_bfloat16(device) and torch.cpu._is_amx_tile_supported()
+    return has_bfloat16(device)
+
+
+@cache
+def _is_intel() -> bool:
+    return "Intel" in str(torch.cpu.get_capabilities().get("cpu_name", ""))
+
+
 @cache
 def onednn_is_exact() -> bool:
     """True if 'medium' float32 products keep float32's accuracy here.
 
-    'medium' hands products to oneDNN, twice as fast as MKL on AMD. But where the processor has AMX, oneDNN
-    rounds the factors to bfloat16 (relative error 2e-3 instead of 2e-7), and calling that float32 would be
-    untrue.
+    'medium' hands products to oneDNN: twice as fast as MKL on AMD, 3 to 12% slower on Intel. Where the
+    processor has AMX, oneDNN rounds the factors to bfloat16 (relative error 2e-3 instead of 2e-7), and
+    calling that float32 would be untrue.
     """
     generator = torch.Generator().manual_seed(0)
     a, b = (torch.randn(256, 256, generator=generator) for _ in range(2))

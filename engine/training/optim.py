@@ -21,7 +21,7 @@ from torch.optim.adamw import adamw
 
 from engine.config import TrainConfig
 from engine.parts.parameters import StackedLinear
-from engine.training.numerics import Numerics, has_bfloat16
+from engine.training.numerics import Numerics, gains_by_bfloat16
 
 _ADAMW = partial(adamw, amsgrad=False, eps=1e-8, maximize=False)
 
@@ -108,7 +108,7 @@ class Optimiser:
         }
         # Newton-Schulz tolerates bfloat16 (Jordan et al. 2024): it only has to come near an orthogonal
         # matrix.
-        self.muon_dtype = torch.bfloat16 if has_bfloat16(device) else torch.float32
+        self.muon_dtype = torch.bfloat16 if gains_by_bfloat16(device) else torch.float32
 
     def update(self, loss: Tensor, scale: float) -> float:
         """Does the backward pass, clips the gradient, and steps with every learning rate multiplied by

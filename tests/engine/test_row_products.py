@@ -12,12 +12,14 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from engine.config import SampleConfig
+from engine.config import SampleConfig, TrainConfig
 from engine.data.progress import Progress, finish
 from engine.errors import ConfigError, ShapeError
 from engine.model import Transformer, build
 from engine.sample import Decoder, generate, steps
-from engine.training.numerics import PRODUCT_CACHES, choose, has_bfloat16
+from engine.training import numerics
+from engine.training.numerics import PRODUCT_CACHES, choose, gains_by_bfloat16, has_bfloat16
+from engine.training.optim import Optimiser
 from runs.transport import _environment
 from studies.generation import row_products
 from studies.generation.branches import Tree, grow
@@ -202,25 +204,48 @@ def test_an_arithmetic_that_the_machine_lacks_is_refused_with_the_reason(
 CPU = torch.device("cpu")
 
 
-@for_each(
-    "capability, instructions, native",
-    [("AVX512", True, True), ("AVX2", True, False), ("DEFAULT", True, False), ("AVX512", False, False)],
-)
-def test_a_processor_used_as_an_older_one_is_taken_for_that(
-    monkeypatch: pytest.MonkeyPatch, capability: str, instructions: bool, native: bool
+PROCESSORS = {  # maker, what torch uses it as, bfloat16 instructions, AMX: native, and faster than float32
+    ("Intel Xeon", "AVX512", True, True): (True, True),
+    ("Intel Xeon", "AVX512", True, False): (True, False),  # half of float32's rate
+    ("Intel Xeon", "AVX512", False, False): (False, False),
+    ("Intel Xeon", "AVX2", True, True): (False, False),
+    ("AMD EPYC", "AVX512", True, False): (True, True),
+    ("AMD EPYC", "AVX512", False, False): (False, False),
+    ("AMD EPYC", "DEFAULT", True, False): (False, False),
+    ("", "AVX512", True, False): (True, True),
+}
+
+
+@for_each("processor", PROCESSORS)
+def test_auto_takes_what_is_faster_on_a_processor_used_as_it_is(
+    monkeypatch: pytest.MonkeyPatch, processor: tuple[str, str, bool, bool]
 ) -> None:
-    for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported"):
-        monkeypatch.setattr(torch.cpu, name, lambda: instructions)
-    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: capability)
-    assert has_bfloat16(CPU) is native
-    assert choose("auto", CPU).dtype == (torch.bfloat16 if native else torch.float32)
-    assert choose("bfloat16", CPU).dtype == torch.bfloat16, "asked for is asked for"
-    assert ("no instructions for it" in choose("bfloat16", CPU).sentence) is not native
+    maker, used_as, bfloat16, amx = processor
+    native, faster = PROCESSORS[processor]
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: bfloat16)
+    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: amx)
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: used_as)
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"cpu_name": maker})
+    monkeypatch.setattr(numerics, "onednn_is_exact", lambda: not amx)
+    numerics._is_intel.cache_clear()
+    try:
+        assert has_bfloat16(CPU) is native and gains_by_bfloat16(CPU) is faster
+        assert choose("auto", CPU).dtype == (torch.bfloat16 if faster else torch.float32)
+        assert choose("bfloat16", CPU).dtype == torch.bfloat16, "asked for is asked for"
+        assert ("float32 would be faster" in choose("bfloat16", CPU).sentence) is not faster
+        by_onednn = "Intel" not in maker
+        assert choose("float32", CPU).matmul == ("medium" if by_onednn else "highest")
+        assert Optimiser(model_of("modern"), TrainConfig(), choose("float32", CPU)).muon_dtype == (
+            torch.bfloat16 if faster else torch.float32
+        )
+    finally:
+        numerics._is_intel.cache_clear()
 
 
 # Twelve threads that hold memory at one moment, and the pools that they have it from
 POOLS = """
 import ctypes, sys, threading
+from engine.training import numerics
 from engine.training.numerics import share_memory
 assert sys.argv[1] == "as it is" or share_memory(int(sys.argv[1]))
 gate = threading.Barrier(12)
@@ -252,6 +277,7 @@ def test_the_threads_of_a_server_share_two_pools_of_memory(tmp_path) -> None:
 # MB that stay of 80 freed ones, each beside a little that is kept, once a block of 30 has been freed
 FREED = """
 import ctypes, sys
+from engine.training import numerics
 from engine.training.numerics import return_large_blocks
 assert sys.argv[1] == "as it is" or return_large_blocks()
 libc = ctypes.CDLL(None)
@@ -281,6 +307,7 @@ def test_large_blocks_are_returned_as_they_are_freed() -> None:
 # Growth in MB with products of 500 shapes by oneDNN, as a server meets them
 SHAPES = """
 import sys, torch
+from engine.training import numerics
 from engine.training.numerics import bound_products
 if sys.argv[1] == "bound": bound_products()
 torch.set_num_threads(1)

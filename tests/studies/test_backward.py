@@ -205,7 +205,7 @@ def test_a_step_is_the_one_that_the_engines_optimiser_takes_on_the_whole_model(
     rule: Literal["adamw", "muon"], name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # bfloat16's rounding is coarse
-    monkeypatch.setattr("engine.training.optim.has_bfloat16", lambda device: False)
+    monkeypatch.setattr("engine.training.optim.gains_by_bfloat16", lambda device: False)
     model = loud(tiny(**ARCHITECTURES[name]), factor=4.0)
     trained = copy.deepcopy(model).requires_grad_(True)
     config = TrainConfig(optimizer=rule, weight_decay=0.0, grad_clip=0.0)

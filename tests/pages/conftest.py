@@ -113,12 +113,11 @@ def nowhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
 
 @pytest.fixture
 def manager(monkeypatch: pytest.MonkeyPatch) -> StageManager:
-    """A run manager without workers, in the place of the server's. Its runs are called as those of other tests are, of
-    which nothing that was measured is kept.
+    """A run manager without workers, in the place of the server's. Its runs are called as those of other tests are:
+    nothing that was measured of those is kept.
     """
-    jobs = background_jobs._server._jobs
-    for key in [key for key in jobs if "run-" in repr(key)]:
-        del jobs[key]
+    memo.MEASURED.clear()
+    monkeypatch.setattr(background_jobs, "_server", background_jobs.Jobs())
     stage = StageManager()
     torch.set_num_threads(1)  # as the server's does: tiny operations would wait for a second thread
     monkeypatch.setattr(session, "manager", lambda: stage)

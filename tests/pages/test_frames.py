@@ -1,5 +1,6 @@
 """A view drawn past Streamlit at another step of the training is the page's at that step, byte for byte."""
 
+import contextlib
 import json
 from typing import Any
 
@@ -10,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from studies.exercises.sheet import block
 from tests.pages.helpers import opened, ran
-from ui import frames, identity, live, page_frame, session
+from ui import background_jobs, frames, identity, live, page_frame, session
 from ui.operate import patches
 from ui.page_frame import Listed
 from ui.text.markdown import plain
@@ -90,6 +91,28 @@ def test_its_components_get_what_the_page_sends_them(listed: Listed, draws: list
         assert drawn["answer"] in [block(plain(markdown.value)) for markdown in page.markdown]
         for key, part in drawn["parts"].items():
             assert json.loads(json.dumps(part)) in there, f"{key} at step {step}"
+
+
+def test_a_training_that_was_scrubbed_once_is_not_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each step of this view takes two measurements, and others look at theirs meanwhile."""
+    page = page_at(next(listed for listed in FIGURES_ONLY if listed.id == "generation/beam"))
+    frame, begun, of = frame_of(page), [], background_jobs.Jobs.of
+
+    def counted(self: background_jobs.Jobs, key: background_jobs.Key, *how: Any) -> background_jobs.Job:
+        begun.append(key)
+        return of(self, key, *how)
+
+    monkeypatch.setattr(background_jobs.Jobs, "of", counted)
+    steps = next(data["steps"] for data in sent(page) if isinstance(data, dict) and "frames" in data)
+    for step in steps:
+        with contextlib.suppress(frames.PageNeededError):  # on a slow machine
+            frame.at(step)
+    assert len(steps) > 30 and len(begun) >= 2 * len(steps) - 2
+    begun.clear()
+    for step in steps:
+        with contextlib.suppress(frames.PageNeededError):
+            frame.at(step)
+    assert not begun
 
 
 def test_the_living_map_at_another_step_is_the_page_s_there() -> None:

@@ -20,7 +20,7 @@ from tests.pages.rooms import parts, views
 from tests.pages.stage import StageManager
 from tests.pages.test_controls_act import WIDGETS, others
 from tests.pages.test_controls_act import offered as offered  # a fixture
-from ui import background_jobs, map_strip, memo, site
+from ui import map_strip, site
 from ui.search.entries import addresses
 from ui.text.glossary import terms
 from ui.tour.bar import address_of
@@ -249,8 +249,6 @@ def test_so_it_does_where_a_control_was_moved_before(course: str, offered: dict[
 
 
 def test_look_inside_leads_to_pages_that_show_the_run_and_back(manager: StageManager) -> None:
-    memo.clear()  # a run of another test may have diverged under the same name
-    background_jobs.forget_results()
     walk = Walk("train")
     walk.tab.click("train")
     manager.change("run-0", status="finished")

@@ -175,6 +175,13 @@ STYLED = """() => {
 }"""
 
 
+# What labels and scales leave of each figure: one that is not given the room is drawn twice, and steps aside while it plays
+MARGINS = """() => [...document.querySelectorAll('.gf-figure')].map((figure) => {
+  const { l, r, t, b } = figure._fullLayout._size
+  return [l, r, t, b].join()
+}).join(' ')"""
+
+
 @pytest.mark.parametrize("listed", FIGURES_ONLY)
 def test_it_is_drawn_past_the_page_again_once_the_page_has_followed(tab, app_url, listed: Listed):
     address = listed.address()
@@ -197,3 +204,9 @@ def test_it_is_drawn_past_the_page_again_once_the_page_has_followed(tab, app_url
     assert second["parts"].keys() == first["parts"].keys() != set()
     figures, others = tab.evaluate(STYLED)
     assert others == [] and (figures or listed.id != "generation/beam"), "all is styled as it is drawn"
+    stands = {tab.evaluate(MARGINS)}
+    for index in ("0", "3", "14", "20", "25", "31"):
+        slider.evaluate(MOVE, index)
+        settled(tab)
+        stands.add(tab.evaluate(MARGINS))
+    assert len(stands) == 1, "a figure stands still while a training plays"

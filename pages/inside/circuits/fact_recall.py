@@ -252,7 +252,7 @@ def answer_by_depth(
     ticks = [0, *range(1, len(rank), 1 if len(rank) <= 13 else 5)]
     return go.figure(
         traces,
-        margin={"l": 56, "r": 52, "t": 26, "b": 40},
+        margin={"l": 78, "r": 52, "t": 26, "b": 40},
         barmode="group",
         bargap=0.2,
         xaxis=go.ticks(

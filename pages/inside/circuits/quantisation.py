@@ -353,7 +353,7 @@ def loss_by_bits(
     guess = go.level(TEXT("uniform guess", guessing=guessing), guessing, width=1, yanchor="top")
     return go.figure(
         [*traces, diamond(str(n), here)],
-        margin={"l": 48, "r": 8, "t": 28, "b": 44},
+        margin={"l": 54, "r": 8, "t": 28, "b": 44},
         xaxis=go.axis(TEXT["bits axis"], type="category"),
         yaxis={"title": {"text": TEXT["loss axis"]}, "range": [0, 1.08 * ends], "nticks": 6},
         **(guess if guessing < 1.08 * ends else {}),

@@ -228,7 +228,7 @@ def sink_losses(names: Sequence[str], losses: np.ndarray, chosen: int) -> go.Fig
     )
     return go.figure(
         [bars],
-        margin={"l": 8, "r": 8, "t": 26, "b": 40},
+        margin={"l": 8, "r": 12, "t": 26, "b": 40},
         showlegend=False,
         bargap=0.25,
         xaxis={

@@ -260,7 +260,7 @@ def sum_bars(dropped: DroppedSum) -> go.Figure:
         traces,
         barmode="overlay",
         bargap=0,
-        margin={"l": 60, "r": 12, "t": 52, "b": 44},
+        margin={"l": 60, "r": 22, "t": 52, "b": 44},
         legend={"y": 1.1},
         xaxis={"title": {"text": TEXT["contribution"]}},
         yaxis=go.axis(TEXT["masks"], tickformat=".0%", showgrid=True),

@@ -347,7 +347,7 @@ def stream_line(
     single = go.line(at, token_norms, "quiet", plain(token_name), "%{y:.3f}", dash="dot", points=6)
     return go.figure(
         [*bars, average, single],
-        margin={"l": 56, "r": 8, "t": 30, "b": 8},
+        margin={"l": 62, "r": 8, "t": 30, "b": 8},
         bargap=0.3,
         xaxis=rows_axis(
             rows, tickangle=-90 if 14 < len(rows) <= MANY else -45, tickfont={"size": 12}, automargin=True

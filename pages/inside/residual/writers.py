@@ -89,7 +89,7 @@ def part_bars(
     angle = -45 if 6 < len(labels) <= 14 or len(labels) > MANY else 0 if len(labels) <= 6 else -90
     return go.figure(
         traces,
-        margin={"l": 8, "r": 8, "t": 30, "b": 8},
+        margin={"l": 64, "r": 8, "t": 30, "b": 8},
         bargap=0.15,
         xaxis=rows_axis(texts, tickangle=angle, tickfont={"size": 12}, range=[-0.6, len(labels) - 0.4])
         | by_block(labels),

@@ -122,7 +122,7 @@ def lanes(prediction: Backward, labels: Sequence[str]) -> go.Figure:
     )
     return go.figure(
         [heat, bars],
-        margin={"l": 8, "r": 8, "t": 8, "b": 44 + LETTER * tall},
+        margin={"l": 8, "r": 16, "t": 8, "b": 44 + LETTER * tall},
         showlegend=False,
         bargap=0.25,
         shapes=[chosen],
@@ -185,7 +185,7 @@ def error_bars(tokens: Sequence[str], values: np.ndarray) -> go.Figure:
     room = (0.5 if max(map(len, tokens)) <= 2 else 0.9) * (high - low)  # names of words take its width
     return go.figure(
         [bars],
-        margin={"l": 8, "r": 8, "t": 52, "b": 44},
+        margin={"l": 8, "r": 12, "t": 52, "b": 44},
         showlegend=False,
         xaxis=go.axis(TEXT["error"], zeroline=True, tickvals=[-1, 0, 1], range=[low - room, high + room]),
         yaxis=go.ticks(at, [plain(short(token, MOST_LETTERS)) for token in tokens], tickfont=MONO),

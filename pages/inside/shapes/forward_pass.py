@@ -347,7 +347,7 @@ def tensor_map(
     tall = crowded(labels.get(across, ())[: matrix.shape[1]], ROOM)
     return go.figure(
         [trace],
-        margin={"l": 62, "r": 8, "t": 8, "b": 56 + LETTER * tall},
+        margin={"l": 62, "r": 76, "t": 8, "b": 56 + LETTER * tall},
         showlegend=False,
         uirevision=f"{name}-{matrix.shape}",
         xaxis=_axis(across, matrix.shape[1], labels) | {"tickangle": -90 if tall else 0},

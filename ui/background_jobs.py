@@ -304,10 +304,11 @@ class Jobs:
         """Forgets results until the others are few and small enough; never the one that is asked for."""
         most = profiles.current().measured_bytes
         held = sum(job.bytes for job in self._jobs.values())
-        for key in [key for key, job in self._jobs.items() if job.ended and key != asked_for]:
+        for key, job in list(self._jobs.items()):
             if len(self._jobs) <= self._kept and held <= most:
                 break
-            held -= self._jobs.pop(key).bytes
+            if job.ended and key != asked_for:
+                held -= self._jobs.pop(key).bytes
 
     def leave(self, seconds: float = 5.0) -> None:
         """Cancels all, and waits until none computes: a thread inside PyTorch would crash a Python that

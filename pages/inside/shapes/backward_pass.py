@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ from pages.inside.shapes.gradient import HEIGHT, SMALL, backpropagated, draw_mat
 from studies.shapes.backward import Backward, backward, trainable_twin
 from ui import content, explain
 from ui.figures import specs as go
-from ui.figures.axes import MONO, rows_axis, token_axis
+from ui.figures.axes import MONO, MOST, rows_axis, token_axis
 from ui.figures.labels import LETTER, MOST_LETTERS, crowded, plain, short
 from ui.figures.theme import SEQUENTIAL, colour
 from ui.model_bar import Subject
@@ -28,6 +29,10 @@ DECADES = 3  # of gradients that are told apart by their colour
 WIDE = 60.0  # times the shortest bar: a straight scale shows both
 NUMBERED = 22  # bars that have room for their numbers
 LANES, BARS = (0.0, 0.76), (0.79, 1.0)  # shares of the width
+NARROW, NARROW_LABELS = (
+    ((0.0, 0.6), (0.64, 1.0)),
+    12,
+)  # on a phone: likewise, and the labels of tokens that have room
 ROOM = 0.3  # of all tokens, after the chosen one, beside which there is room for a note
 
 
@@ -120,22 +125,22 @@ def lanes(prediction: Backward, labels: Sequence[str]) -> go.Figure:
     chosen = go.rule(
         x=prediction.position, line={"color": colour("output"), "width": 1.5, "dash": "dot"}, layer="below"
     )
+    below = {"anchor": "y", "title": {"text": TEXT["totals"]}, "showgrid": False} | _length(totals)
+
+    def across(shares: Sequence[tuple[float, float]], most: int = MOST) -> dict[str, Any]:
+        axis = token_axis(labels, upright=tall > 0, most=most, domain=list(shares[0]))
+        return {"xaxis": axis, "xaxis2": below | {"domain": list(shares[1])}}
+
     return go.figure(
         [heat, bars],
         margin={"l": 8, "r": 16, "t": 8, "b": 44 + LETTER * tall},
         showlegend=False,
         bargap=0.25,
         shapes=[chosen],
-        xaxis=token_axis(labels, upright=tall > 0) | {"domain": list(LANES)},
-        xaxis2={
-            "domain": list(BARS),
-            "anchor": "y",
-            "title": {"text": TEXT["totals"]},
-            "showgrid": False,
-        }
-        | _length(totals),
         yaxis=_rows(rows) | {"range": [-0.52, len(rows) - 0.48], "title": {"text": TEXT["backwards"]}},
         annotations=_untouched(prediction, len(rows)),
+        meta={"narrow": across(NARROW, most=NARROW_LABELS)},
+        **across((LANES, BARS)),
     )
 
 
@@ -164,7 +169,8 @@ def _untouched(prediction: Backward, rows: int) -> list[dict[str, object]]:
     if count - first < ROOM * count:
         return []
     middle = (first + count - 1) / 2
-    return [go.note(TEXT["untouched"], middle, (rows - 1) / 2, font={"size": 13, "color": colour("quiet")})]
+    look = {"size": 13, "color": colour("quiet")}
+    return [go.note(TEXT["untouched"], middle, (rows - 1) / 2, font=look, name="wide")]
 
 
 def error_bars(tokens: Sequence[str], values: np.ndarray) -> go.Figure:

@@ -7,7 +7,7 @@ Feed-Forward Layers Are Key-Value Memories").
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -19,7 +19,6 @@ from torch import Tensor
 from engine.data.progress import Progress, Steps
 from engine.errors import HeadError, ShapeError
 from engine.model import Transformer
-from engine.probe import Recorder
 
 # Of a layer's root mean square: below it, a neuron of a kind that is never exactly 0 counts as quiet.
 QUIET = 0.1
@@ -122,51 +121,67 @@ class Scan:
     positive: np.ndarray
 
 
+class _Layer:
+    """The findings of a scan in one layer, so far."""
+
+    def __init__(self, d_ff: int, top: int, apart: int) -> None:
+        none = torch.empty(0, d_ff), torch.empty(0, d_ff, dtype=torch.int64)
+        self.best, self.worst, self.positive = none, none, torch.zeros(d_ff, dtype=torch.int64)
+        self.top, self.apart = top, apart
+
+    def read(self, post: Tensor, offset: int) -> None:
+        """Takes in activations (tokens, d_ff), of the tokens from `offset` on."""
+        self.positive += (post > 0).sum(0)
+        self.best = _merge(self.best, _stretches(post, offset, self.apart), self.top)
+        self.worst = _merge(self.worst, _stretches(-post, offset, self.apart), self.top)
+
+    def result(self, total: int, window: int) -> Scan:
+        return Scan(
+            total,
+            window,
+            self._whole(self.best[0], -np.inf),
+            self._whole(self.best[1], -1),
+            -self._whole(self.worst[0], -np.inf),
+            self._whole(self.worst[1], -1),
+            (self.positive / total).numpy(),
+        )
+
+    def _whole(self, values: Tensor, fill: float) -> np.ndarray:
+        missing = self.top - len(values)
+        return torch.nn.functional.pad(values, (0, 0, 0, missing), value=fill).T.numpy()
+
+
 def scan(
     model: Transformer,
     ids: Sequence[int] | np.ndarray,
-    layer: int,
     *,
     window: int,
     batch: int = 16,
     top: int = 8,
     apart: int = 16,
-) -> Steps[Scan]:
-    """Reads ids (position,) in windows of `window` tokens, `batch` windows at a time.
+) -> Steps[tuple[Scan, ...]]:
+    """Reads ids (position,) in windows of `window` tokens, `batch` windows at a time. Returns one
+    result a layer.
 
     Only the strongest of every stretch of `apart` tokens counts, not all from one line. Tokens past the last
-    whole window are left out. Raises ShapeError for no ids, or when the model has no such layer.
+    whole window are left out. Raises ShapeError for no ids, or when the model has no neurons.
     """
-    check_neuron(model, layer, 0)
+    check_neuron(model, 0, 0)
     tokens = torch.as_tensor(np.asarray(ids, dtype=np.int64))
     window = min(window, len(tokens))
     if window < 1:
         raise ShapeError("there is no text to read: give at least one token")
     rows = tokens[: len(tokens) // window * window].view(-1, window)
-    none = torch.empty(0, model.config.d_hidden), torch.empty(0, model.config.d_hidden, dtype=torch.int64)
-    best, worst = none, none
-    positive = torch.zeros(model.config.d_hidden, dtype=torch.int64)
+    layers = range(model.config.n_layers)
+    found = [_Layer(model.config.d_hidden, top, apart) for _ in layers]
     for start in range(0, len(rows), batch):
-        # (batch, window, d_ff) -> (tokens, d_ff)
-        post = _post(model, rows[start : start + batch], layer).flatten(0, 1)
-        positive += (post > 0).sum(0)
-        best = _merge(best, _stretches(post, start * window, apart), top)
-        worst = _merge(worst, _stretches(-post, start * window, apart), top)
+
+        def read(layer: int, post: Tensor, offset: int = start * window) -> None:
+            found[layer].read(post.flatten(0, 1), offset)  # (batch, window, d_ff) -> (tokens, d_ff)
+
+        _each_post(model, rows[start : start + batch], layers, read)
         yield Progress(min(start + batch, len(rows)) * window, rows.numel())
-
-    def whole(values: Tensor, fill: float) -> np.ndarray:
-        missing = top - len(values)
-        return torch.nn.functional.pad(values, (0, 0, 0, missing), value=fill).T.numpy()
-
-    return Scan(
-        rows.numel(),
-        window,
-        whole(best[0], -np.inf),
-        whole(best[1], -1),
-        -whole(worst[0], -np.inf),
-        whole(worst[1], -1),
-        (positive / rows.numel()).numpy(),
-    )
+    return tuple(layer.result(rows.numel(), window) for layer in found)
 
 
 def activations_near(
@@ -190,21 +205,31 @@ def activations_near(
     return np.concatenate(near)
 
 
-@torch.inference_mode()
 def _post(model: Transformer, rows: Tensor, layer: int) -> Tensor:
     """Returns `ffn_post` of one layer: rows (batch, position) -> (batch, position, d_ff)."""
-    name = f"blocks.{layer}.ffn_post"
-    recorder = Recorder(only={name})
+    found: list[Tensor] = []
+    _each_post(model, rows, [layer], lambda _, post: found.append(post))
+    return found[0]
+
+
+@torch.inference_mode()
+def _each_post(
+    model: Transformer, rows: Tensor, layers: Sequence[int], look: Callable[[int, Tensor], None]
+) -> None:
+    """Calls `look` with each of the layers and its `ffn_post`, (batch, position, d_ff), for rows (batch,
+    position). Ends the pass after the last of them.
+    """
+    names = {f"blocks.{layer}.ffn_post": layer for layer in layers}
 
     def until_there(seen: str, x: Tensor) -> Tensor:
-        recorder(seen, x)
-        if seen == name:
-            raise _Reached
+        if seen in names:
+            look(names[seen], x.float())
+            if names[seen] == max(layers):
+                raise _Reached
         return x
 
-    with suppress(_Reached):  # the layers above are not needed
+    with suppress(_Reached):
         model(rows, until_there)
-    return recorder[name].float()
 
 
 class _Reached(Exception):
@@ -212,15 +237,17 @@ class _Reached(Exception):
 
 
 def _stretches(values: Tensor, offset: int, apart: int) -> tuple[Tensor, Tensor]:
-    """Returns the largest of each `apart` tokens, and where: values (tokens, d_ff) -> two (stretches,
-    d_ff).
+    """Returns the largest of each `apart` tokens, and where, the first of several: values (tokens, d_ff) ->
+    two (stretches, d_ff).
     """
-    missing = -len(values) % apart
-    padded = torch.nn.functional.pad(values, (0, 0, 0, missing), value=-torch.inf).view(
-        -1, apart, values.shape[1]
-    )
-    result, at = padded.max(dim=1)
-    return result, at + offset + apart * torch.arange(len(padded))[:, None]
+    if missing := -len(values) % apart:
+        values = torch.nn.functional.pad(values, (0, 0, 0, missing), value=-torch.inf)
+    stretches = values.view(-1, apart, values.shape[1])
+    # As `stretches.max(dim=1)`, in a fifth of its time
+    largest = stretches.amax(dim=1)
+    behind = torch.arange(apart - 1, -1, -1, dtype=torch.int16)[:, None]  # (apart, 1): of the first the most
+    at = apart - 1 - ((stretches == largest[:, None]) * behind).amax(dim=1).long()
+    return largest, at + offset + apart * torch.arange(len(stretches))[:, None]
 
 
 def _merge(known: tuple[Tensor, Tensor], new: tuple[Tensor, Tensor], top: int) -> tuple[Tensor, Tensor]:

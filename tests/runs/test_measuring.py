@@ -123,7 +123,7 @@ MEASURES: dict[str, partial[Steps[Any]]] = {
     "induction": partial(knock_out, MODEL, read_twice(MODEL, IDS[:8])),
     "repeated": partial(repeated, MODEL, sequences=1, pool=np.arange(9), count=7),
     "quantisation": partial(losses, MODEL, IDS, ("blocks.0.ffn.w_in.weight",), True),
-    "contexts": partial(scan, MODEL, LONG[:64], 1, window=16, batch=2),
+    "contexts": partial(scan, MODEL, LONG[:64], window=16, batch=2),
     "contexts near": partial(activations_near, MODEL, LONG, 0, 2, (0, 16), 16, batch=1),
     "dropout": partial(on_recording, passes, MODEL, IDS, 4, 0.1, 5),
     "lens": partial(on_recording, lens_steps, MODEL, IDS),
@@ -215,7 +215,7 @@ def test_a_model_is_sent_a_single_time_and_few_are_held(
     assert same(finish(measurers.steps(partial(sinks, other, IDS, 3))), result), "then it is measured here"
 
 
-SLOW = partial(scan, MODEL, np.tile(LONG, 2_000), 1, window=16, batch=1)  # minutes
+SLOW = partial(scan, MODEL, np.tile(LONG, 2_000), window=16, batch=1)  # minutes
 
 
 def begun(worker: Measurer, measure: partial[Steps[Any]] = SLOW) -> Steps[Any]:
@@ -234,7 +234,7 @@ def test_what_is_left_ends_with_its_step_and_the_process_goes_on(measurers: Meas
 
 def test_a_measurement_that_rests_leaves_its_process_to_the_next_and_goes_on(measurers: Measurers) -> None:
     worker, other = warm(measurers), model()
-    long = measurers.steps(partial(scan, other, LONG, 1, window=16, batch=1))
+    long = measurers.steps(partial(scan, other, LONG, window=16, batch=1))
     assert any(next(long).done for _ in range(500))
     left = measurers.steps(SLOW)
     assert any(next(left).done for _ in range(500))
@@ -244,7 +244,7 @@ def test_a_measurement_that_rests_leaves_its_process_to_the_next_and_goes_on(mea
         finish(measurers.steps(partial(sinks, other, (1,), 3)))
     assert worker.busy == 2 and worker._number - max(worker._messages) == 3, "in that one process"
     left.close()
-    assert same(finish(long), finish(scan(other, LONG, 1, window=16, batch=1)))
+    assert same(finish(long), finish(scan(other, LONG, window=16, batch=1)))
     assert worker is warm(measurers) and not worker._messages and not worker._needs
     assert same(finish(measurers.steps(MEASURES["sinks"])), finish(MEASURES["sinks"]()))
 

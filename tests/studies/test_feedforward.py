@@ -91,26 +91,29 @@ def test_a_scan_finds_what_a_loop_over_windows_finds(ffn: str) -> None:
     model = loud(tiny(ffn=ffn))
     ids = ids_of(model, 61)
     asked: dict[str, int] = {"window": 6, "batch": 4, "top": 3, "apart": 4}
-    assert list(neurons.scan(model, ids, 1, **asked)) == [Progress(done, 60) for done in (24, 48, 60)]
-    last = finish(neurons.scan(model, ids, 1, **asked))
-    assert (last.total, last.window) == (60, 6)
-    post = np.concatenate([record(model, ids[i : i + 6])["blocks.1.ffn_post"] for i in range(0, 60, 6)])
-    np.testing.assert_allclose(last.positive, (post > 0).mean(0), atol=1e-6)
-    for sign, values, at in ((1, last.highest, last.highest_at), (-1, last.lowest, last.lowest_at)):
-        stretches = (sign * post).reshape(15, 4, -1).max(1)  # of four tokens each
-        best = -np.sort(-stretches, axis=0)[:3]
-        np.testing.assert_allclose(sign * values.T, best, rtol=1e-4, atol=1e-5)
-        there = np.take_along_axis(post, at.T, axis=0)
-        np.testing.assert_allclose(there, values.T, rtol=1e-4, atol=1e-5)
+    assert list(neurons.scan(model, ids, **asked)) == [Progress(done, 60) for done in (24, 48, 60)]
+    found = finish(neurons.scan(model, ids, **asked))
+    assert len(found) == 2 == model.config.n_layers
+    for layer, of in enumerate(found):
+        assert (of.total, of.window) == (60, 6)
+        name = f"blocks.{layer}.ffn_post"
+        post = np.concatenate([record(model, ids[i : i + 6])[name] for i in range(0, 60, 6)])
+        np.testing.assert_allclose(of.positive, (post > 0).mean(0), atol=1e-6)
+        for sign, values, at in ((1, of.highest, of.highest_at), (-1, of.lowest, of.lowest_at)):
+            stretches = (sign * post).reshape(15, 4, -1).max(1)  # of four tokens each
+            best = -np.sort(-stretches, axis=0)[:3]
+            np.testing.assert_allclose(sign * values.T, best, rtol=1e-4, atol=1e-5)
+            there = np.take_along_axis(post, at.T, axis=0)
+            np.testing.assert_allclose(there, values.T, rtol=1e-4, atol=1e-5)
 
 
 def test_a_short_text_has_fewer_contexts() -> None:
     model = loud(tiny())
-    state = finish(neurons.scan(model, [1, 2, 3], 0, window=8, top=4, apart=2))
+    state = finish(neurons.scan(model, [1, 2, 3], window=8, top=4, apart=2))[0]
     assert (state.total, state.window) == (3, 3) and (state.highest_at[:, 2:] == -1).all()
     assert np.isneginf(state.highest[:, 2:]).all() and np.isfinite(state.highest[:, :2]).all()
     with pytest.raises(ShapeError, match="no text"):
-        list(neurons.scan(model, [], 0, window=8))
+        list(neurons.scan(model, [], window=8))
 
 
 @for_each("batch", [1, 2, 8])

@@ -1,6 +1,4 @@
-"""The places in a corpus that excite a neuron most, found while one watches and kept for all neurons of the
-layer.
-"""
+"""The places in a corpus that excite a neuron most, found while one watches and kept for all neurons."""
 
 from __future__ import annotations
 
@@ -84,18 +82,19 @@ def contexts(subject: Subject, layer: int, neuron: int, is_signed: bool, contain
         span = widgets.select(TEXT["span"], list(SPANS), "feedforward_span", hint=hint, container=container)
     if is_signed:
         side = widgets.select(TEXT["activation"], SIDES, "feedforward_side", container=container)
-    key: Key = ("contexts", subject.key, layer, span)
+    key: Key = ("contexts", subject.key, span)
     if problem or (is_training(subject.key[0]) and not begun(key) and not _asked()):
-        ids, span, key = np.asarray(subject.ids), "all", ("contexts", subject.key, layer, subject.ids)
+        ids, span, key = np.asarray(subject.ids), "all", ("contexts", subject.key, subject.ids)
     window = min(subject.config.context, WINDOW)
     result = measured(
         key,
-        partial(scan, subject.model, ids[: SPANS[span]], layer, window=window, batch=BATCH),
+        partial(scan, subject.model, ids[: SPANS[span]], window=window, batch=BATCH),
         TEXT["reading"],
     )
     if result is None:
         return None
-    return _draw(subject, ids, result, layer, neuron, is_signed and shows_lowest(result, neuron, side))
+    lower = is_signed and shows_lowest(result[layer], neuron, side)
+    return _draw(subject, ids, result[layer], layer, neuron, lower)
 
 
 def _asked() -> bool:
@@ -126,13 +125,14 @@ def _elsewhere(subject: Subject, layer: int, neuron: int, is_signed: bool, conta
         st.info(problem, icon=":material/info:")
         return None
     ids = ids[: SLOW_SPANS[span]]
-    result = measured(
-        ("contexts", subject.key, layer, source, span),
-        partial(scan, subject.model, ids, layer, window=SLOW_WINDOW, batch=SLOW_BATCH),
+    scans = measured(
+        ("contexts", subject.key, source, span),
+        partial(scan, subject.model, ids, window=SLOW_WINDOW, batch=SLOW_BATCH),
         TEXT["reading"],
     )
-    if result is None:
+    if scans is None:
         return None
+    result = scans[layer]
     lower = is_signed and shows_lowest(result, neuron, side)
     at, values = top_activations(result, neuron, lower)
     starts = windows(at, result.window)

@@ -35,7 +35,7 @@ from tests.engine.helpers import loud, tiny
 from tests.pages.helpers import chosen, clicked, lacking, opened, said
 from tests.pages.inside.models import ALPHABET, of_letters, only_this, run_of, shipped
 from tests.pages.stage import StageManager
-from ui import memo, session
+from ui import background_jobs, memo, session
 from ui.fit_text import FIRST_TEXT
 from ui.text.numbers import minus
 
@@ -76,7 +76,7 @@ def test_it_opens_on_the_most_active_neuron_and_finds_its_contexts(short_corpus)
 def test_what_a_neuron_looks_for_and_raises_is_what_its_activations_say(short_corpus):
     layer, neuron, known = 3, 71, shipped()
     ids = np.array(known.tokenizer.encode(BREAKS[-1180:])[:1152])
-    found = finish(scan(known.model, ids, layer, window=128))
+    found = finish(scan(known.model, ids, window=128))[layer]
     best = liked(*top_activations(found, neuron, lowest=False), ids)
     most = promoted(token_scores(known.model, layer, neuron), 3).raised
     letters = [known.tokenizer.decode([i]) for i in (best.token, *most)]
@@ -88,6 +88,20 @@ def test_what_a_neuron_looks_for_and_raises_is_what_its_activations_say(short_co
         f"Neuron 71 of block 3 {does} **“{favourite}”**, the token at {where} ",
         f"strongest positions (up to **{best.value:.2f}**). It promotes “{'”, “'.join(raised)}”.",
     )
+
+
+def test_all_blocks_are_read_at_once(short_corpus, monkeypatch):
+    page, begun, of = feedforward(), [], background_jobs.Jobs.of
+
+    def counted(self, key, *how):
+        begun.append(key[0])
+        return of(self, key, *how)
+
+    monkeypatch.setattr(background_jobs.Jobs, "of", counted)
+    for layer in range(shipped().config.n_layers):
+        page.number_input(key="feedforward_layer").set_value(layer).run()
+        assert not lacking(said(page), f" of block {layer} ", " strongest positions (up to ")
+    assert "contexts" not in begun
 
 
 def test_corpus_text_never_becomes_html(measured_anew, monkeypatch):

@@ -9,7 +9,7 @@ data, publishes 1.88 after 2,000 steps of batch 12: what these take here, with t
 layers and in float32, as it trains on a CPU, is measured between our trainings, because seconds on one machine
 say little about another. The goal is the ratio of the two.
 
-Ours is in the arithmetic that the app would choose (`--precision auto`: bfloat16 where the processor has it),
+Ours is in the arithmetic that the app would choose (`--precision auto`: bfloat16 where it is faster than float32),
 which is said in the first line and in the names of the figures. What an older processor would do a newer one can
 tell, told to use neither AVX-512 nor bfloat16:
 

@@ -125,9 +125,9 @@ class Pace:
         return done / self.seconds if self.seconds > 0 else 0.0
 
 
-def threads_rate(single_thread: float, threads: int, in_bfloat16: bool) -> float:
+def threads_rate(single_thread: float, threads: int, gains: bool) -> float:
     """Returns the operations a second of a training, from the rate of one thread's float32 products."""
-    share = EFFICIENCY["bfloat16" if in_bfloat16 else "float32"]
+    share = EFFICIENCY["bfloat16" if gains else "float32"]
     return single_thread * share * (1 + SECOND_THREAD * (threads - 1))
 
 

@@ -86,26 +86,26 @@ def has_bfloat16(device: torch.device) -> bool:
 def gains_by_bfloat16(device: torch.device) -> bool:
     """True if products in bfloat16 take less time than in float32 there.
 
-    Intel's processors with the instruction but without AMX multiply at half of float32's rate: a training
-    step of *fast* took 1.4 times as long. Known by name, since two processes of one busy machine would
-    measure differently.
+    An Intel Xeon with the instruction but without AMX multiplied bfloat16 at half of float32's rate: a step
+    of *fast* took 1.4 times as long. The maker decides and not a measurement, since two processes of one busy
+    machine would disagree.
     """
     if device.type == "cpu" and _is_intel():
         return has_bfloat16(device) and torch.cpu._is_amx_tile_supported()
     return has_bfloat16(device)
 
 
-@cache
 def _is_intel() -> bool:
-    return "Intel" in str(torch.cpu.get_capabilities().get("cpu_name", ""))
+    known: dict[str, object] = getattr(torch.cpu, "get_capabilities", dict)()  # of torch 2.11 and later
+    return "Intel" in str(known.get("cpu_name", ""))
 
 
 @cache
 def onednn_is_exact() -> bool:
     """True if 'medium' float32 products keep float32's accuracy here.
 
-    'medium' hands products to oneDNN: twice as fast as MKL on AMD, 3 to 12% slower on Intel. Where the
-    processor has AMX, oneDNN rounds the factors to bfloat16 (relative error 2e-3 instead of 2e-7), and
+    'medium' hands products to oneDNN: twice as fast as MKL on AMD, 3 to 12% slower on an Intel Xeon. Where
+    the processor has AMX, oneDNN rounds the factors to bfloat16 (relative error 2e-3 instead of 2e-7), and
     calling that float32 would be untrue.
     """
     generator = torch.Generator().manual_seed(0)

@@ -7,7 +7,7 @@ Feed-Forward Layers Are Key-Value Memories").
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -19,6 +19,7 @@ from torch import Tensor
 from engine.data.progress import Progress, Steps
 from engine.errors import HeadError, ShapeError
 from engine.model import Transformer
+from engine.probe import Recorder
 
 # Of a layer's root mean square: below it, a neuron of a kind that is never exactly 0 counts as quiet.
 QUIET = 0.1
@@ -121,12 +122,12 @@ class Scan:
     positive: np.ndarray
 
 
-class _Layer:
+class _Findings:
     """The findings of a scan in one layer, so far."""
 
-    def __init__(self, d_ff: int, top: int, apart: int) -> None:
-        none = torch.empty(0, d_ff), torch.empty(0, d_ff, dtype=torch.int64)
-        self.best, self.worst, self.positive = none, none, torch.zeros(d_ff, dtype=torch.int64)
+    def __init__(self, d_hidden: int, top: int, apart: int) -> None:
+        none = torch.empty(0, d_hidden), torch.empty(0, d_hidden, dtype=torch.int64)
+        self.best, self.worst, self.positive = none, none, torch.zeros(d_hidden, dtype=torch.int64)
         self.top, self.apart = top, apart
 
     def read(self, post: Tensor, offset: int) -> None:
@@ -173,15 +174,12 @@ def scan(
         raise ShapeError("there is no text to read: give at least one token")
     rows = tokens[: len(tokens) // window * window].view(-1, window)
     layers = range(model.config.n_layers)
-    found = [_Layer(model.config.d_hidden, top, apart) for _ in layers]
+    findings = [_Findings(model.config.d_hidden, top, apart) for _ in layers]
     for start in range(0, len(rows), batch):
-
-        def read(layer: int, post: Tensor, offset: int = start * window) -> None:
-            found[layer].read(post.flatten(0, 1), offset)  # (batch, window, d_ff) -> (tokens, d_ff)
-
-        _each_post(model, rows[start : start + batch], layers, read)
+        for of, post in zip(findings, _posts(model, rows[start : start + batch], layers), strict=True):
+            of.read(post.flatten(0, 1), start * window)  # (batch, window, d_ff) -> (tokens, d_ff)
         yield Progress(min(start + batch, len(rows)) * window, rows.numel())
-    return tuple(layer.result(rows.numel(), window) for layer in found)
+    return tuple(of.result(rows.numel(), window) for of in findings)
 
 
 def activations_near(
@@ -200,36 +198,28 @@ def activations_near(
     near = []
     for first in range(0, len(starts), batch):
         rows = torch.stack([tokens[start : start + window] for start in starts[first : first + batch]])
-        near.append(_post(model, rows, layer)[:, :, neuron].numpy())
+        near.append(_posts(model, rows, [layer])[0][:, :, neuron].numpy())
         yield Progress(min(first + batch, len(starts)), len(starts))
     return np.concatenate(near)
 
 
-def _post(model: Transformer, rows: Tensor, layer: int) -> Tensor:
-    """Returns `ffn_post` of one layer: rows (batch, position) -> (batch, position, d_ff)."""
-    found: list[Tensor] = []
-    _each_post(model, rows, [layer], lambda _, post: found.append(post))
-    return found[0]
-
-
 @torch.inference_mode()
-def _each_post(
-    model: Transformer, rows: Tensor, layers: Sequence[int], look: Callable[[int, Tensor], None]
-) -> None:
-    """Calls `look` with each of the layers and its `ffn_post`, (batch, position, d_ff), for rows (batch,
-    position). Ends the pass after the last of them.
+def _posts(model: Transformer, rows: Tensor, layers: Sequence[int]) -> list[Tensor]:
+    """Returns `ffn_post` of layers, given from the first up: rows (batch, position) -> each (batch, position,
+    d_ff).
     """
-    names = {f"blocks.{layer}.ffn_post": layer for layer in layers}
+    names = [f"blocks.{layer}.ffn_post" for layer in layers]
+    recorder = Recorder(only=set(names))
 
     def until_there(seen: str, x: Tensor) -> Tensor:
-        if seen in names:
-            look(names[seen], x.float())
-            if names[seen] == max(layers):
-                raise _Reached
+        recorder(seen, x)
+        if seen == names[-1]:
+            raise _Reached
         return x
 
-    with suppress(_Reached):
+    with suppress(_Reached):  # the layers above are not needed
         model(rows, until_there)
+    return [recorder[name].float() for name in names]
 
 
 class _Reached(Exception):
@@ -246,7 +236,8 @@ def _stretches(values: Tensor, offset: int, apart: int) -> tuple[Tensor, Tensor]
     # As `stretches.max(dim=1)`, in a fifth of its time
     largest = stretches.amax(dim=1)
     behind = torch.arange(apart - 1, -1, -1, dtype=torch.int16)[:, None]  # (apart, 1): of the first the most
-    at = apart - 1 - ((stretches == largest[:, None]) * behind).amax(dim=1).long()
+    largest_here = (stretches == largest[:, None]) | stretches.isnan()
+    at = apart - 1 - (largest_here * behind).amax(dim=1).long()
     return largest, at + offset + apart * torch.arange(len(stretches))[:, None]
 
 

@@ -175,7 +175,7 @@ STYLED = """() => {
 }"""
 
 
-# What labels and scales leave of each figure: one that is not given the room is drawn twice, and steps aside while it plays
+# What labels and scales leave of each figure. Where they need more room at another step, it steps aside, and is laid out twice.
 MARGINS = """() => [...document.querySelectorAll('.gf-figure')].map((figure) => {
   const { l, r, t, b } = figure._fullLayout._size
   return [l, r, t, b].join()
@@ -209,4 +209,6 @@ def test_it_is_drawn_past_the_page_again_once_the_page_has_followed(tab, app_url
         slider.evaluate(MOVE, index)
         settled(tab)
         stands.add(tab.evaluate(MARGINS))
-    assert len(stands) == 1, "a figure stands still while a training plays"
+    assert len(stands) == 1 and (stands != {""} or not figures), (
+        "a figure stands still while a training plays"
+    )

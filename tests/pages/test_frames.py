@@ -1,6 +1,5 @@
 """A view drawn past Streamlit at another step of the training is the page's at that step, byte for byte."""
 
-import contextlib
 import json
 from typing import Any
 
@@ -93,8 +92,10 @@ def test_its_components_get_what_the_page_sends_them(listed: Listed, draws: list
             assert json.loads(json.dumps(part)) in there, f"{key} at step {step}"
 
 
-def test_a_training_that_was_scrubbed_once_is_not_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each step of this view takes two measurements, and others look at theirs meanwhile."""
+def test_a_training_that_was_scrubbed_once_is_not_measured_again(
+    measured_anew: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each step of this view takes two measurements."""
     page = page_at(next(listed for listed in FIGURES_ONLY if listed.id == "generation/beam"))
     frame, begun, of = frame_of(page), [], background_jobs.Jobs.of
 
@@ -105,13 +106,11 @@ def test_a_training_that_was_scrubbed_once_is_not_measured_again(monkeypatch: py
     monkeypatch.setattr(background_jobs.Jobs, "of", counted)
     steps = next(data["steps"] for data in sent(page) if isinstance(data, dict) and "frames" in data)
     for step in steps:
-        with contextlib.suppress(frames.PageNeededError):  # on a slow machine
-            frame.at(step)
+        frame.at(step)
     assert len(steps) > 30 and len(begun) >= 2 * len(steps) - 2
     begun.clear()
     for step in steps:
-        with contextlib.suppress(frames.PageNeededError):
-            frame.at(step)
+        frame.at(step)
     assert not begun
 
 

@@ -29,10 +29,8 @@ DECADES = 3  # of gradients that are told apart by their colour
 WIDE = 60.0  # times the shortest bar: a straight scale shows both
 NUMBERED = 22  # bars that have room for their numbers
 LANES, BARS = (0.0, 0.76), (0.79, 1.0)  # shares of the width
-NARROW, NARROW_LABELS = (
-    ((0.0, 0.6), (0.64, 1.0)),
-    12,
-)  # on a phone: likewise, and the labels of tokens that have room
+NARROW = (0.0, 0.6), (0.64, 1.0)  # likewise on a phone
+NARROW_LABELS = 12  # tokens that have room for their labels there
 ROOM = 0.3  # of all tokens, after the chosen one, beside which there is room for a note
 
 

@@ -72,6 +72,16 @@ def test_the_backward_pass_is_drawn_and_said_as_the_engine_has_it() -> None:
     assert "How does an error reach every weight?" in said(page, "header") and not page.error
 
 
+def test_on_a_phone_fewer_tokens_are_named_and_the_bars_have_more_room() -> None:
+    view()
+    wide = DRAWN["shapes_lanes"].layout
+    phone = wide["meta"]["narrow"]
+    assert len(TEXT) == len(wide["xaxis"]["ticktext"]) > 12 >= len(phone["xaxis"]["ticktext"]) > 6
+    assert phone["xaxis"]["ticktext"][1] == wide["xaxis"]["ticktext"][phone["xaxis"]["tickvals"][1]]
+    assert phone["xaxis"]["domain"][1] < phone["xaxis2"]["domain"][0] < wide["xaxis2"]["domain"][0]
+    assert phone["xaxis2"]["range"] == wide["xaxis2"]["range"]
+
+
 def test_bars_that_a_straight_scale_would_hide_stand_on_a_logarithmic_one() -> None:
     scales = [backward_pass._length(np.array([50.0, least, 0.0])) for least in (0.5, 5.0)]
     assert scales[0]["type"] == "log" and "type" not in scales[1]

@@ -11,8 +11,8 @@ from pathlib import Path
 import torch
 
 from engine.errors import RunError
-from engine.training.numerics import share_memory
 from runs import profiles
+from runs.memory import share_memory
 from runs.service import RunService, serve
 from ui.operate import log
 

@@ -20,7 +20,7 @@ from typing import IO, Any, NoReturn
 from engine.data.progress import Progress, Steps
 from engine.errors import GlassformerError
 from engine.model import build
-from engine.training.numerics import share_memory
+from runs.memory import share_memory
 from runs.packing import NUMBER, Unsendable, pack, receive, send, unpack
 from runs.process_guards import die_with, end_first
 

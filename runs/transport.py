@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol
 
-from engine.training.numerics import PRODUCT_CACHES
+from runs.memory import PRODUCT_CACHES
 from runs.process_guards import start_beside
 from runs.protocol import Command, Message, dump, load_message
 from runs.snapshots import temporary_folder

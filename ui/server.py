@@ -18,10 +18,10 @@ from streamlit import __version__ as STREAMLIT_VERSION
 from streamlit import config
 
 from engine.errors import ConfigError, GlassformerError
-from engine.training.numerics import bound_products, return_large_blocks, return_memory, share_memory
 from runs import profiles
 from runs.events import note
 from runs.manager import RunManager
+from runs.memory import bound_products, return_large_blocks, return_memory, share_memory
 from runs.profiles import Profile
 from runs.transport import resident_bytes
 from ui import asgi_limits, background_jobs, identity, memo, session

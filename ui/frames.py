@@ -119,12 +119,14 @@ class Frame:
         if not self._lock.acquire(blocking=False):
             raise PageNeededError
         try:
-            here, drawn = self._here(), self._draws(step)
+            with self._context.session_state._lock:
+                state = _copied(self._context.session_state._state)  # a run that begins meanwhile changes it
+            here, drawn = self._here(state), self._draws(step, state)
             rest = _rest(drawn)
             if self._there is None:
                 there = self._earlier and self._earlier._replace(rest=[])
                 followed = self._earlier is not None and there == here and self._earlier.rest == rest
-                self._there = rest if followed else _rest(self._draws(self._shown))
+                self._there = rest if followed else _rest(self._draws(self._shown, state))
             self.last = here._replace(step=step, rest=rest)
         finally:
             self._lock.release()
@@ -134,17 +136,16 @@ class Frame:
             "answer": "".join(drawn.answers),
         }
 
-    def _draws(self, step: int) -> _Drawn:
-        return contextvars.copy_context().run(self._drawn, step)
+    def _draws(self, step: int, state: Any) -> _Drawn:
+        return contextvars.copy_context().run(self._drawn, step, _copied(state))
 
-    def _here(self) -> _Rest:
+    def _here(self, state: Any) -> _Rest:
         """Returns the page as it stands, without what is drawn on it."""
-        with self._context.session_state._lock:
-            held = dict(self._context.session_state._state.filtered_state)
+        held = dict(state.filtered_state)
         others = {key: _mark(value) for key, value in held.items() if key not in (FRAME, training_step.HELD)}
         return _Rest(self._context.page_script_hash, self._shown, others, [])
 
-    def _drawn(self, step: int) -> _Drawn:
+    def _drawn(self, step: int, state: Any) -> _Drawn:
         """Draws the view in a context of its own, for which it takes the present one's variables."""
         drawn = _Drawn({}, [], [])
 
@@ -153,8 +154,6 @@ class Frame:
             if message.WhichOneof("type") == "delta" and not message.delta.HasField("new_transient"):
                 drawn.rest.append(message.SerializeToString())
 
-        with self._context.session_state._lock:
-            state = _copied(self._context.session_state._state)
         context = dataclasses.replace(
             self._context,
             _enqueue=send,

@@ -35,9 +35,9 @@ def draws(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     drawn = frames.Frame._drawn
     steps: list[int] = []
 
-    def counted(self: frames.Frame, step: int) -> Any:
+    def counted(self: frames.Frame, step: int, state: Any) -> Any:
         steps.append(step)
-        return drawn(self, step)
+        return drawn(self, step, state)
 
     monkeypatch.setattr(frames.Frame, "_drawn", counted)
     return steps
@@ -112,6 +112,24 @@ def test_a_training_that_was_scrubbed_once_is_not_measured_again(
     for step in steps:
         frame.at(step)
     assert not begun
+
+
+def test_a_run_that_begins_while_it_is_drawn_makes_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It puts away what the page has set, which the first drawing would tell the browser and the next not."""
+    page = page_at(next(listed for listed in FIGURES_ONLY if listed.id == "shapes/backward"))
+    frame, drawn = frame_of(page), frames.Frame._drawn
+    state: Any = frame._context.session_state._state
+    control = state._key_id_mapper.get_id_from_key("shapes_back")
+
+    def begun(self: frames.Frame, *how: Any) -> Any:
+        try:
+            return drawn(self, *how)
+        finally:
+            state._compact_state()
+            state._new_widget_state.set_from_value(control, "pass")  # as the browser says
+
+    monkeypatch.setattr(frames.Frame, "_drawn", begun)
+    assert frame.at(100)["whole"]
 
 
 def test_the_living_map_at_another_step_is_the_page_s_there() -> None:

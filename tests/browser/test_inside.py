@@ -165,7 +165,7 @@ def test_figures_follow_the_hand_and_the_page_when_it_rests(tab, app_url):
 # How many figures have points or lines, and what of them looks different once it has been styled a second time. Areas have no
 # stroke, however wide.
 STYLED = """() => {
-  const figures = [...document.querySelectorAll('.gf-figure')].filter((one) => one._fullData.some(({ type }) => type === 'scatter'))
+  const figures = [...document.querySelectorAll('.gf-figure')].filter((one) => one._fullData?.some(({ type }) => type === 'scatter'))
   const drawn = (figure) => [...figure.querySelectorAll('*')].map((node) => node.cloneNode().outerHTML.replace(' stroke-width: 0;', ''))
   return [figures.length, figures.flatMap((figure) => {
     const before = drawn(figure)
@@ -176,7 +176,7 @@ STYLED = """() => {
 
 
 # What labels and scales leave of each figure. Where they need more room at another step, it steps aside, and is laid out twice.
-MARGINS = """() => [...document.querySelectorAll('.gf-figure')].map((figure) => {
+MARGINS = """() => [...document.querySelectorAll('.gf-figure')].filter((figure) => figure._fullLayout).map((figure) => {
   const { l, r, t, b } = figure._fullLayout._size
   return [figure.closest('[class*=st-key]').className, [l, r, t, b].join()]
 })"""

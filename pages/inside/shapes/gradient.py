@@ -19,7 +19,7 @@ from ui.text.numbers import minus, scientific
 
 TEXT = content.beside(__file__)
 POSITION = "shapes_position"
-HEIGHT = 380
+HEIGHT = 360
 SMALL = 1e-3  # below it a power of ten is written
 
 

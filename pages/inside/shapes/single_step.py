@@ -125,7 +125,7 @@ def _losses(taken: SingleStep, scale: float) -> None:
     plot(
         loss_by_rate(taken, scale),
         key="shapes_step_loss",
-        height=HEIGHT + 20,
+        height=HEIGHT + 40,
         name="loss-after-one-step",
         data={"times_default_rate": taken.scales} | {rule: taken.after[rule] for rule in RULES},
         alt=TEXT("alt loss", before=three(taken.before), losses=losses),
@@ -145,7 +145,7 @@ def _singular(subject: Subject, key: str) -> Spectra | None:
         plot(
             spectrum_lines(update),
             key="shapes_singular",
-            height=HEIGHT + 20,
+            height=HEIGHT + 40,
             name="singular-values",
             data={"index": np.arange(1, min(update.shape) + 1)}
             | {rule: update.values[rule] for rule in RULES},

@@ -57,7 +57,7 @@ def draw(line: DeltaGenerator, subject: Subject) -> None:
         plot(
             gradient_map(gradient, entry),
             key=MAP,
-            height=HEIGHT + 20,
+            height=HEIGHT + 40,
             name="gradient",
             data=pd.DataFrame(gradient.values, columns=gradient.columns).assign(row=gradient.rows),
             alt=TEXT(
@@ -81,7 +81,7 @@ def draw(line: DeltaGenerator, subject: Subject) -> None:
         plot(
             nudge_curve(result, at, token),
             key="shapes_nudged",
-            height=HEIGHT + 20,
+            height=HEIGHT + 40,
             name="nudged-weight",
             data={
                 "nudge": result.amounts,

@@ -131,7 +131,7 @@ class _Findings:
         self.top, self.apart = top, apart
 
     def read(self, post: Tensor, offset: int) -> None:
-        """Takes in activations (tokens, d_ff), of the tokens from `offset` on."""
+        """Takes in activations (tokens, d_hidden), of the tokens from `offset` on."""
         self.positive += (post > 0).sum(0)
         self.best = _merge(self.best, _stretches(post, offset, self.apart), self.top)
         self.worst = _merge(self.worst, _stretches(-post, offset, self.apart), self.top)
@@ -161,8 +161,8 @@ def scan(
     top: int = 8,
     apart: int = 16,
 ) -> Steps[tuple[Scan, ...]]:
-    """Reads ids (position,) in windows of `window` tokens, `batch` windows at a time. Returns one
-    result a layer.
+    """Reads ids (position,) in windows of `window` tokens, `batch` windows at a time. Returns a
+    Scan of each layer.
 
     Only the strongest of every stretch of `apart` tokens counts, not all from one line. Tokens past the last
     whole window are left out. Raises ShapeError for no ids, or when the model has no neurons.
